@@ -28,6 +28,7 @@ from openai_responses.transport.stream import (
     join_deltas,
     parse_event,
 )
+from owui_chat.events import AnswerReport
 from owui_chat.input.history import build_input
 from owui_chat.messages import parse_messages
 from owui_chat.render.completions import ChunkRenderer, completion
@@ -105,7 +106,8 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     chunks = [chunk for event in events for chunk in view.render(event)]
     ended = events[-1]
     assert isinstance(ended, RunDone)
-    json.dumps([answer.chunks, chunks, completion(ended, "chatcmpl-1", 0, "gpt-5.2")])
+    whole = completion(ended, "chatcmpl-1", 0, "gpt-5.2", AnswerReport())
+    json.dumps([answer.chunks, chunks, whole])
     grown = [chunk["delta"] for chunk in answer.chunks if chunk.get("type") == TEXT]
     shown = "".join([*grown, *map(message_text, answer.view.shown.items)])
     assert all(ulid in shown for ulid in answer.records)

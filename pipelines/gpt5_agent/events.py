@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 from openai_responses.items import Item
 from openai_responses.loop.events import RunEvent
 from openai_responses.models.usage import Usage
+from owui_chat.events import AnswerReport
 from strategies.context import ContextSource
 from strategies.metadata import RunMetadata
 
@@ -130,6 +131,7 @@ AgentOnlyEvent = (
     | ContextSource
     | ToolCallRequested
     | NewMessage
+    | AnswerReport
     | ExecutionEnded
     | ReadyForInput
 )

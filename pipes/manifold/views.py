@@ -1,14 +1,13 @@
 """The forms of an answer for its reader: Open WebUI, or a plain client."""
 
 import json
-from collections.abc import Sequence
 
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import ending_of_exception
 from openai_responses.errors import ResponsesError
-from openai_responses.items import Item
 from openai_responses.loop.events import RunDone
 from openai_responses.ulid import new_ulid
+from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import (
     METADATA_KEY,
     Chunk,
@@ -19,6 +18,7 @@ from owui_chat.render.chunks import (
 )
 from owui_chat.render.client_errors import exception_error
 from owui_chat.render.completions import ChunkRenderer, completion
+from owui_chat.render.native import NativeRenderer
 from shells.answer_log import AnswerLog
 from shells.caller import ChatCaller
 from strategies.metadata import RunMetadata
@@ -35,28 +35,28 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
     )
 
 
-def whole_completion(ended: RunDone, model: str) -> Chunk:
+def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model)
+    return completion(ended, _completion_id(), unix_seconds(), model, report)
 
 
 def page_result(
-    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+    ended: RunDone, model: str, view: NativeRenderer, *, has_advice: bool = False
 ) -> Chunk:
-    """Return the whole answer at once, with the output items that Open WebUI stores.
+    """Return the whole answer at once, with the items of a `view`, which the host stores.
 
     The page shows no finish_reason, so an answer that ended early gets its message as
     an error, unless a status line `has_advice` about it.
     """
-    result = whole_completion(ended, model)
+    result = whole_completion(ended, model, view.report)
     if "usage" in result:
-        result |= host_usage(ended)
+        result |= host_usage(ended, view.report.cost)
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.message)
-    if items:
-        result["output"] = items
+    if view.shown.items:
+        result["output"] = view.shown.items
     return result
 
 

@@ -283,11 +283,6 @@ def flat_annotation(annotation: Item) -> Item:
     return annotation
 
 
-def find_call_ids(items: Iterable[Item]) -> set[str]:
-    """Return the ids of all calls that our side has to answer."""
-    return {as_text(item.get("call_id")) for item in items if is_call(item)}
-
-
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
     """Return `call_id`, with a number after it that makes it a free one.
 

@@ -14,8 +14,9 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
+from openai_responses.causes import has_no_credit
 from openai_responses.clock import unix_seconds
-from openai_responses.endings import MESSAGES, has_no_credit, names_lasting_cause
+from openai_responses.endings import MESSAGES, names_lasting_cause
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 _PASSING_CODES = frozenset(

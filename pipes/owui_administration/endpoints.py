@@ -11,7 +11,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from openai_responses.endings import (
+from openai_responses.causes import (
     FLEX_UNAVAILABLE,
     REQUEST_TOO_LARGE,
     SAFETY_STOPS,
@@ -101,28 +101,21 @@ class EndpointEntry(BaseModel):
 
 
 @lru_cache(maxsize=8)
-def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
-    """Return the entries of a JSON list; None if one cannot be read.
+def read_endpoints(text: str) -> tuple[Sequence[EndpointEntry], str]:
+    """Return the entries of a JSON list, and what is wrong in it, if anything.
 
-    Such an entry may keep chats from a server, so it is not passed over.
+    An entry that cannot be read may keep chats from a server, so it is not passed over:
+    then there are no entries. Their values are not told: those may be keys.
     """
     try:
         rows = load_json(text.strip() or "[]")
-        entries = [EndpointEntry.model_validate(row) for row in rows]
-        are_complete = all(entry.is_complete for entry in entries)
-    except (ValueError, TypeError, InvalidRequest):
-        return None
-    return entries if are_complete else None
-
-
-def endpoints_mistake(text: str) -> str:
-    """Return why entries cannot be read, without their values: those may be keys."""
-    try:
-        rows = load_json(text)
     except ValueError:
-        return "ENDPOINTS_JSON is not valid JSON"
+        return (), "ENDPOINTS_JSON is not valid JSON"
+    if rows in ({}, ""):  # empty, too
+        rows = []
     if not isinstance(rows, list):
-        return "ENDPOINTS_JSON is not a list"
+        return (), "ENDPOINTS_JSON is not a list"
+    entries: list[EndpointEntry] = []
     for number, row in enumerate(rows, 1):
         try:
             entry = EndpointEntry.model_validate(row)
@@ -132,8 +125,9 @@ def endpoints_mistake(text: str) -> str:
         except InvalidRequest as error:
             mistake = str(error).rstrip(".").replace("The address", "the address")
         if mistake:
-            return f"Entry {number} of ENDPOINTS_JSON: {mistake}"
-    return "ENDPOINTS_JSON cannot be read"
+            return (), f"Entry {number} of ENDPOINTS_JSON: {mistake}"
+        entries.append(entry)
+    return entries, ""
 
 
 class EndpointChoice:
@@ -230,7 +224,7 @@ def endpoint_trials(
 ) -> list[EndpointTrial]:
     """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
     trials: list[EndpointTrial] = []
-    for entry in read_endpoints(text) or ():
+    for entry in read_endpoints(text)[0]:
         # The first model that the entry is for, or the first of all, if there is any.
         model = models[0] if models else ""
         for listed in models:
@@ -254,11 +248,11 @@ async def choose_endpoints(
 
     A user's own key goes to the address of the valves alone.
     """
-    entries = read_endpoints(text)
+    entries, mistake = read_endpoints(text)
     base_url = facts["base_url"]
     user_id = facts["user_id"]
-    if entries is None:
-        problem = _UNREADABLE.format(endpoints_mistake(text))
+    if mistake:
+        problem = _UNREADABLE.format(mistake)
         return EndpointChoice([], base_url, failures, user_id, problem)
     if facts["has_own_key"]:
         return None

@@ -39,7 +39,7 @@ class NameCheck:
         for rule in read_limits(limits)[0] or ():
             users.append(rule.user)
             groups.append(rule.group)
-        for entry in read_endpoints(endpoints) or ():
+        for entry in read_endpoints(endpoints)[0]:
             groups += entry.groups
         unknown: list[str] = []
         try:

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from openai_responses.models.usage import Cost, Usage, describe_cost
+from openai_responses.models.usage import Usage, describe_cost
+from owui_chat.events import AnswerReport
 from owui_chat.wording import plural
 
 
@@ -12,21 +13,12 @@ class AnswerFigures(NamedTuple):
 
     seconds: float
     is_failure: bool = False
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
     usage: Usage | None = None
-    cost: Cost | None = None
-    """None if it is unknown or not shown."""
+    report: AnswerReport = AnswerReport()
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
     """What those are about that no one should miss."""
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
 
@@ -36,6 +28,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
+    report = figures.report
     if figures.failed_attempts:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
@@ -43,22 +36,22 @@ def closing_line(figures: AnswerFigures) -> str:
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
         parts.append(plural(figures.usage.total, "token"))
-    if figures.cost is not None:
-        parts.append(describe_cost(figures.cost))
-    if figures.rounds:
-        parts.append(plural(figures.rounds, "round"))
-    if figures.tool_calls:
-        parts.append(plural(figures.tool_calls, "tool call"))
+    if report.cost is not None:
+        parts.append(describe_cost(report.cost))
+    if report.rounds:
+        parts.append(plural(report.rounds, "round"))
+    if report.tool_calls:
+        parts.append(plural(report.tool_calls, "tool call"))
     if figures.usage and figures.usage.input:
         cached_share = 100 * figures.usage.cached // figures.usage.input
         if cached_share:
             parts.append(f"{cached_share}% of the input cached")
-    if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share}% full")
+    if report.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {report.window_share}% full")
     if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
-    if figures.usage_note:
-        parts.append(figures.usage_note)
+    if report.usage_note:
+        parts.append(report.usage_note)
     return " · ".join(parts)
 
 

@@ -5,11 +5,13 @@ adds markers and records, and `render.native` shows the result.
 """
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import NamedTuple
 
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunEvent
+from openai_responses.models.usage import Cost
 
 
 class SourceCited(NamedTuple):
@@ -42,5 +44,22 @@ class TurnDetails(NamedTuple):
     details: Sequence[Item]
 
 
+class AnswerReport(NamedTuple):
+    """What is known of an answer besides its run; it comes in front of the end."""
+
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    metadata: JsonObject = MappingProxyType({})
+    """What the host stores with the last line, of an agent."""
+
+
 CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails | AnswerReport

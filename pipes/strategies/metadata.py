@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 from openai_responses.models.usage import Cost, Usage
 from owui_chat.closing_line import AnswerFigures, closing_line
+from owui_chat.events import AnswerReport
 
 
 class RunMetadata(NamedTuple):
@@ -26,16 +27,14 @@ class RunMetadata(NamedTuple):
     def describe(self, notes: int = 0) -> str:
         """Return the line that users read; `notes` are the lines above it."""
         usage = self.usage if self.usage.total else None
-        figures = AnswerFigures(
-            seconds=self.latency,
-            is_failure=self.ending != "completed",
+        report = AnswerReport(
+            cost=self.cost if self.cost and self.cost.dollars else None,
+            window_share=self.window_share,
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=usage,
-            cost=self.cost if self.cost and self.cost.dollars else None,
-            notes=notes,
-            window_share=self.window_share,
         )
+        is_failure = self.ending != "completed"
+        figures = AnswerFigures(self.latency, is_failure, usage, report, notes)
         return closing_line(figures)
 
     def wire(self) -> dict[str, Any]:

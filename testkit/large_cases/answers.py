@@ -115,7 +115,7 @@ def recorded_calls(count: int) -> Work:
         output_events.append(ToolOutput(count + number, output))
     events = [
         *_item_events(calls),
-        ResponseDone("completed"),
+        ResponseDone(),
         *output_events,
         _done([*calls, *outputs]),
     ]
@@ -188,7 +188,7 @@ def calls_of_the_agent(count: int) -> Work:
     for number in range(count):
         items.append(message_item(number, f"Step {number}."))
         items.append(call_item(number))
-    return partial(_show_round, [*_item_events(items), ResponseDone("completed")])
+    return partial(_show_round, [*_item_events(items), ResponseDone()])
 
 
 def _show_round(events: Sequence[RunEvent]) -> None:

@@ -43,8 +43,8 @@ def _line(event: RunEvent) -> str:
             return f"{index} ended {item_type(item)}"
         case ToolOutput(index, item, failed):
             return f"{index} {'failed' if failed else 'answered'}: {item['output']}"
-        case ResponseDone(status):
-            return f"turn {status}"
+        case ResponseDone():
+            return "turn ended"
         case Status(message, None):
             return f"noted: {message}"
         case Status(message):

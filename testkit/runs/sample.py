@@ -35,10 +35,7 @@ from owui_chat.citations import Citations
 from owui_chat.events import (
     AnswerEvent,
     CitedEvent,
-    Marker,
-    SourceCited,
     StoredRecord,
-    TurnDetails,
 )
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
@@ -308,11 +305,9 @@ class Page:
 
     def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         """The chunks of an event."""
-        if isinstance(event, Marker | SourceCited | StoredRecord | TurnDetails):
-            yield from self._view.render(event)
-            return
-        for cited in self._citations.feed(event):
-            yield from self._view.render(cited)
+        cited = self._citations.feed(event) if isinstance(event, RunEvent) else [event]
+        for each in cited:
+            yield from self._view.render(each)
 
 
 def without_addresses(text: str) -> str:

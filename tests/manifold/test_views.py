@@ -20,7 +20,9 @@ from openai_responses.errors import ConnectionFailed, InvalidParameter, InvalidR
 from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Usage
+from owui_chat.events import AnswerReport
 from owui_chat.render.completions import ChunkRenderer
+from owui_chat.render.native import NativeRenderer
 from shells.caller import ChatCaller
 from strategies.metadata import RunMetadata
 
@@ -40,7 +42,7 @@ def test_answers_for_clients_have_ids_of_their_own() -> None:
     heads = [
         client_view(ChatCaller("m")).head,
         client_view(ChatCaller("m")).head,
-        whole_completion(ended, "m"),
+        whole_completion(ended, "m", AnswerReport()),
     ]
 
     ids = {head["id"] for head in heads}
@@ -64,13 +66,18 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
     ended: RunDone, has_advice: bool, error: str | None
 ) -> None:
     """It shows no reason of the end, unless a status line advises on it."""
-    stored = page_result(ended, "m", ended.output, has_advice=has_advice)
+    view = NativeRenderer(lambda: 0.0)
+    view.shown.items += ended.output
+
+    stored = page_result(ended, "m", view, has_advice=has_advice)
 
     assert stored.get("error") == (error and {"message": error})
-    assert stored.get("output") == (ended.output or None)
+    assert stored.get("output") == ([*ended.output] or None)
     if ended.usage:
         assert stored["usage"]["prompt_tokens"] == 20
-        assert whole_completion(ended, "m")["usage"]["prompt_tokens"] == 30
+        assert (
+            whole_completion(ended, "m", AnswerReport())["usage"]["prompt_tokens"] == 30
+        )
 
 
 @pytest.mark.parametrize(

@@ -9,22 +9,24 @@ import pytest
 from openai.types.responses import ResponseError
 from openai.types.responses.response import IncompleteDetails
 
+from openai_responses.causes import (
+    FINAL_CODES,
+    REQUEST_TOO_LARGE,
+    SAFETY_STOPS,
+    is_final,
+)
 from openai_responses.endings import (
     ASKED_MODEL,
     COMPLETED,
     CUT,
     FAULTS,
-    FINAL_CODES,
     MESSAGES,
-    REQUEST_TOO_LARGE,
-    SAFETY_STOPS,
     Ending,
     ending_of_exception,
     ending_of_failure,
     ending_of_incomplete,
     ending_of_refusal,
     failure_status,
-    is_final,
     names_model,
     notice_text,
 )
@@ -505,23 +507,6 @@ def test_error_in_a_stream_has_the_message_of_its_code(name: str) -> None:
     ending = ending_of_failure("failed", read_api_error({"error": wire}))
 
     assert advised_ending(ending, PIPE_SHELL).message == message
-
-
-def test_moderation_is_final() -> None:
-    """Neither another attempt nor another server gets around it."""
-    final = {
-        name
-        for name, refused in REFUSED_BODIES.items()
-        if is_final(read_error_body(refused.body.encode()))
-    }
-    assert final == {
-        *("OpenRouter's moderation", "xAI's moderation", "Portkey's guardrail"),
-        *("LiteLLM's guardrail", "LiteLLM's moderation", "DashScope's inspection"),
-        *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
-        *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
-    }
-    quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
-    assert not is_final(quoted)
 
 
 def test_refusals_that_name_the_model() -> None:

@@ -13,7 +13,6 @@ from owui_administration.endpoints import (
     EndpointEntry,
     choose_endpoints,
     endpoint_trials,
-    endpoints_mistake,
     read_endpoints,
 )
 from owui_manifold.call.config import build_endpoint
@@ -34,13 +33,13 @@ SHARED: Json = {
 
 
 def entry(**given: Any) -> EndpointEntry:
-    [read] = read_endpoints(json.dumps([given])) or ()
+    [read], _ = read_endpoints(json.dumps([given]))
     return read
 
 
-@pytest.mark.parametrize("text", ["", "  ", "[]"])
+@pytest.mark.parametrize("text", ["", "  ", "[]", "{}", '""'])
 def test_empty_text_has_no_entries(text: str) -> None:
-    assert read_endpoints(text) == []
+    assert read_endpoints(text) == ([], "")
 
 
 @pytest.mark.parametrize(
@@ -79,8 +78,8 @@ def test_unreadable_entry_is_used_for_nobody(text: str, mistake: str) -> None:
 
     What is wrong is told without its values, which may be keys.
     """
-    assert read_endpoints(text) is None
-    told = endpoints_mistake(text)
+    entries, told = read_endpoints(text)
+    assert entries == ()
     assert mistake in told
     assert "canary" not in told
 

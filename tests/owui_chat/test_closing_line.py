@@ -6,6 +6,7 @@ from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.models.usage import Cost, Usage
 from owui_chat.closing_line import AnswerFigures, closing_line
+from owui_chat.events import AnswerReport
 from runs.sample import on_page
 
 USED = Usage(input=4000, output=560, total=4560, cached=3100)
@@ -43,7 +44,11 @@ def test_duration_is_in_the_units_that_people_use(
             "Finished in 3 s · 5 tokens",
         ),
         (
-            AnswerFigures(3, rounds=2, tool_calls=1, usage=USED, cost=Cost(0.0123)),
+            AnswerFigures(
+                3,
+                usage=USED,
+                report=AnswerReport(Cost(0.0123), rounds=2, tool_calls=1),
+            ),
             "Finished in 3 s · 4,560 tokens · $0.012 · 2 rounds · 1 tool call"
             " · 77% of the input cached",
         ),
@@ -52,13 +57,6 @@ def test_duration_is_in_the_units_that_people_use(
             "Failed after 3 attempts",
         ),
         (AnswerFigures(3, is_failure=True), "Interrupted after 3 s"),
-        (AnswerFigures(3, cost=Cost(0.0)), "Finished in 3 s · $0"),
-        (AnswerFigures(3, cost=Cost(0.00123)), "Finished in 3 s · $0.0012"),
-        (AnswerFigures(3, cost=Cost(0.046)), "Finished in 3 s · $0.046"),
-        (AnswerFigures(3, cost=Cost(0.046, True)), "Finished in 3 s · about $0.046"),
-        (AnswerFigures(3, cost=Cost(12.345)), "Finished in 3 s · $12.35"),
-        (AnswerFigures(3, window_share=50), "Finished in 3 s"),
-        (AnswerFigures(3, window_share=51), "Finished in 3 s · context 51% full"),
         (
             AnswerFigures(
                 3, usage=USED, notes=2, note_subjects=("a setting has no effect",)
@@ -67,13 +65,34 @@ def test_duration_is_in_the_units_that_people_use(
             " · 77% of the input cached · 2 notes",
         ),
         (
-            AnswerFigures(3, notes=1, usage_note="about 5,000 tokens describe 9 tools"),
+            AnswerFigures(
+                3,
+                notes=1,
+                report=AnswerReport(usage_note="about 5,000 tokens describe 9 tools"),
+            ),
             "Finished in 3 s · 1 note · about 5,000 tokens describe 9 tools",
         ),
     ],
 )
 def test_closing_line_lists_known_figures(figures: AnswerFigures, line: str) -> None:
     assert closing_line(figures) == line
+
+
+@pytest.mark.parametrize(
+    ("report", "end"),
+    [
+        (AnswerReport(Cost(0.0)), " · $0"),
+        (AnswerReport(Cost(0.00123)), " · $0.0012"),
+        (AnswerReport(Cost(0.046)), " · $0.046"),
+        (AnswerReport(Cost(0.046, True)), " · about $0.046"),
+        (AnswerReport(Cost(12.345)), " · $12.35"),
+        (AnswerReport(window_share=50), ""),
+        (AnswerReport(window_share=51), " · context 51% full"),
+    ],
+)
+def test_closing_line_lists_what_is_reported(report: AnswerReport, end: str) -> None:
+    line = closing_line(AnswerFigures(3, report=report))
+    assert line == f"Finished in 3 s{end}"
 
 
 def test_pipe_counts_the_lines_before_it() -> None:

@@ -57,6 +57,7 @@ from openai_responses.transport.stream import (
 )
 from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.citations import Citations, strip_tracking
+from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import error_chunk, status_chunk
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.storage.records import message_key, read_records, write_records
@@ -271,7 +272,9 @@ def page_is_the_same_byte_by_byte(response: Response) -> None:
 def sealed_reasoning_is_nowhere_to_read(response: Response) -> None:
     shown = [response.told.chunks, response.told.view.shown.items, response.answer]
     assert "encrypted_content" not in json.dumps(shown)
-    assert "encrypted_content" not in str(completion(response.done, *HEAD))
+    assert "encrypted_content" not in str(
+        completion(response.done, *HEAD, AnswerReport())
+    )
 
 
 def every_record_has_its_marker_whole_in_one_event(response: Response) -> None:
@@ -425,7 +428,7 @@ def programs_get_one_reason_or_one_error(response: Response) -> None:
 
 
 def an_answer_in_one_piece_is_the_streamed_one(response: Response) -> None:
-    body = completion(response.done, *HEAD)
+    body = completion(response.done, *HEAD, AnswerReport())
     kind = response.done.ending.kind
     assert ("error" in body) == (kind not in ("completed", "incomplete"))
     if "choices" not in body:

@@ -35,7 +35,7 @@ def response(*items: Item, first: int = 0) -> list[RunEvent]:
         if item_type(item) == "message":
             events.append(TextDelta(index, "text", 0, message_text(item)))
         events.append(ItemDone(index, item))
-    return [*events, ResponseDone("completed")]
+    return [*events, ResponseDone()]
 
 
 def hiding(*, may_call: bool = True) -> IntermediateTexts:

@@ -21,7 +21,7 @@ def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent
     events: list[RunEvent] = []
     for items in responses:
         *begun, _ = run_of(*items)
-        events += [*begun, ResponseDone("completed")]
+        events += [*begun, ResponseDone()]
     output = tuple(item for items in responses for item in items)
     ended = run_of()[-1]
     assert isinstance(ended, RunDone)

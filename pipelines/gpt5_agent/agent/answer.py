@@ -32,7 +32,8 @@ from gpt5_agent.request import AgentRequest
 from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
 from manifold.views import log_metadata
-from openai_responses.endings import COMPLETED, MISALIGNMENT, ending_of_exception
+from openai_responses.causes import MISALIGNMENT
+from openai_responses.endings import COMPLETED, ending_of_exception
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, part_text
 from openai_responses.long_work import count_entries, run_work
@@ -57,6 +58,7 @@ from openai_responses.models.usage import (
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending
+from owui_chat.events import AnswerReport
 from strategies.limits import build_budget
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata
@@ -112,29 +114,30 @@ class _Agent:
         return [*self._prepared.notices, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output, and what this call cost.
+        """Return how the run ended, with all its output.
 
         Outputs of calls that the host has made are in the chat.
         """
-        spending = self._spending
-        cost = None
-        if spending.own_usages:
-            # Also where another server has other prices: limits in money count it.
-            cost = cost_of_request(
-                self._prepared.request,
-                self._request.endpoint,
-                self._request.model.facts,
-                spending.own_usages,
-            )
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
-            usage=spending.usage,
-            last_usage=spending.last_usage,
+            usage=self._spending.usage,
+            last_usage=self._spending.last_usage,
             output=self._run_end.output,
             trace=self._run_end.trace,
-            cost=cost,
         )
+
+    def own_cost(self) -> Cost | None:
+        """Return what this call cost, also where another server has other prices.
+
+        Limits in money count it.
+        """
+        usages = self._spending.own_usages
+        if not usages:
+            return None
+        facts = self._request.model.facts
+        endpoint = self._request.endpoint
+        return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
     def shown_cost(self) -> Cost | None:
         """Return what the answer cost so far, unless only its server knows prices."""
@@ -337,7 +340,9 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
+        report = AnswerReport(cost=agent.own_cost() if agent else None)
         if agent is not None and not agent.is_over:
+            yield report
             yield ended
             return
         text = read_answer_text(agent.answer) if agent else ""
@@ -349,7 +354,8 @@ async def run_agent(
         yield ExecutionEnded(metadata)
         for notice in notices:  # the page shows the last line of all
             yield Status(notice)
-        yield ended._replace(metadata=metadata.wire())
+        yield report._replace(metadata=metadata.wire())
+        yield ended
         yield StateChanged("failed" if failed else "idle")
         yield ReadyForInput()
     finally:

@@ -31,7 +31,7 @@ from openai_responses.loop.tools import (
 )
 from owui_chat.host_tools import CALL_TOOL
 from strategies.guard import GuardedTools, parse_arguments
-from strategies.limits import build_budget, build_call_texts
+from strategies.limits import build_call_texts
 
 
 class _OfferedTools:
@@ -109,7 +109,6 @@ class ChatJudge:
             limits=self._own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
-            budget=build_budget(request.parameters),
             texts=build_call_texts(request.parameters),
             judge=self,
         )

@@ -29,6 +29,7 @@ from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
+from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chunk
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
@@ -152,6 +153,8 @@ class HostRenderer:
             case ExecutionEnded():
                 line = event.metadata.describe(self._note_count)
                 yield closing_chunk(line, event.metadata.wire())
+            case AnswerReport():
+                yield from self._native.render(event)
             case ToolCallRequested():
                 yield _build_listener_chunk(event)
                 yield from self._render_note(call_above_card(event))
@@ -170,9 +173,8 @@ class HostRenderer:
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
-        items = self._native.shown.items
-        shown = self._run_end._replace(output=tuple(items))
-        return page_result(shown, model, items)
+        shown = self._run_end._replace(output=tuple(self._native.shown.items))
+        return page_result(shown, model, self._native)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
@@ -240,6 +242,8 @@ class ClientRenderer:
         match event:
             case StepStarted(begins_round=True):
                 self._texts.begin_round(may_call=event.may_call)
+            case AnswerReport():
+                yield from self._chunks.render(event)
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
                     if isinstance(shown, ItemDone | ToolOutput):
@@ -258,4 +262,4 @@ class ClientRenderer:
     def result(self, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        return whole_completion(shown, model)
+        return whole_completion(shown, model, self._chunks.report)

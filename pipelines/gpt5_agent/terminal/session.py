@@ -69,8 +69,6 @@ class Session:
                     match event:
                         case NewMessage():
                             self._interface.on_new_message(event)
-                        case ToolCallRequested():
-                            self._interface.on_tool_call_request(event)
                         case StateChanged():
                             self._interface.on_agent_state_change(event.state)
                         case ReadyForInput():

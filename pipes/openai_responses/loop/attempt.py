@@ -15,11 +15,11 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
+from openai_responses.causes import STRICT_LACKS
 from openai_responses.endings import (
     COMPLETED,
     CUT,
     QUEUED,
-    STRICT_LACKS,
     UNREADABLE,
     Ending,
     ending_of_exception,

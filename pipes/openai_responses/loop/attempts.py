@@ -10,11 +10,13 @@ from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
 
+from openai_responses.causes import FLEX_UNAVAILABLE, is_final
 from openai_responses.clock import random_fraction
-from openai_responses.endings import FLEX_UNAVAILABLE, Ending, failure_status, is_final
+from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import Failure, MalformedEvent, ResponsesError
-from openai_responses.items import find_call_ids, open_calls
+from openai_responses.items import is_call, open_calls
+from openai_responses.json_input import as_text
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.background_attempt import BackgroundAttempt
 from openai_responses.loop.events import ModelAnswer, RunEvent, Status
@@ -53,7 +55,8 @@ class Attempts:
         """
         limits = self._server.limits
         earlier_count = len(self._usages)
-        self._call_ids |= find_call_ids(request.input)
+        calls = filter(is_call, request.input)
+        self._call_ids.update(as_text(call.get("call_id")) for call in calls)
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False

@@ -11,7 +11,7 @@ from openai_responses.endings import Ending
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.json_input import JsonObject
-from openai_responses.models.usage import Cost, Usage
+from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import NO_CARD, ItemEvent
@@ -33,9 +33,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
+    """One response ended, however it did."""
 
 
 class Status(NamedTuple):
@@ -85,27 +83,12 @@ class HiddenMessage(NamedTuple):
     item: Item
 
 
-class RunWork(NamedTuple):
-    """What a run took that users see as several rounds.
-
-    `seconds` are those of the model and of tools, without the time of users.
-    """
-
-    rounds: int
-    tool_calls: int
-    seconds: float
-
-
 SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 """The limit of a run that is reached."""
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `cost`, `usage_note`, `window_share`, `work` and `metadata` are empty here; a host
-    fills them in.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -115,18 +98,8 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
-    cost: Cost | None = None
-    """None if unknown."""
     usages: tuple[Usage, ...] = ()
     """Those of all responses."""
-    usage_note: str = ""
-    """What explains the tokens."""
-    window_share: int = 0
-    """How full the model's context window is, in percent."""
-    work: RunWork | None = None
-    """Of an agent."""
-    metadata: JsonObject = MappingProxyType({})
-    """What a host stores with the last line."""
     limit: SpentLimit | None = None
     """What kept the model from calling more tools."""
 

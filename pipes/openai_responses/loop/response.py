@@ -256,7 +256,7 @@ class ResponseState:
         if not (self._has_end_mark and is_answered) or self._open or self._early:
             return []
         self.ending = COMPLETED
-        return [ResponseDone("completed")]
+        return [ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -586,7 +586,7 @@ class ResponseState:
             if item_type(last) == "function_call" and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
-        return [*events, ResponseDone(event.status)]
+        return [*events, ResponseDone()]
 
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.

@@ -110,6 +110,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
+    spending: Spending | None = None,
 ) -> RunEvents:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
@@ -119,7 +120,7 @@ async def run(
     connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+    async with aclosing(run_rounds(request, attempts, toolset, spending)) as events:
         async for event in events:
             if not isinstance(event, RoundEvent):
                 yield event
@@ -139,10 +140,7 @@ async def run_rounds(
     the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        budget = toolset.budget if toolset else Budget()
-        spending = Spending(budget)
-        if toolset:
-            spending.add_earlier(toolset.earlier)
+        spending = begin_spending(toolset)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and left_calls:
         async with aclosing(rounds.resume(left_calls, toolset)) as events:
@@ -156,6 +154,15 @@ async def run_rounds(
             async for event in events:
                 yield event
     yield rounds.build_end()
+
+
+def begin_spending(toolset: Toolset | None) -> Spending:
+    """Return what a run has taken that begins now, with its budget."""
+    if toolset is None:
+        return Spending(Budget())
+    spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
+    return spending
 
 
 class _Rounds:

@@ -112,8 +112,7 @@ class Spending:
         self._parent = parent
         self._stop: RunDone | None = None
         """The end of a run that was stopped."""
-        self._earlier_usages = 0
-        """How many of `usages` are those of earlier rounds."""
+        self._earlier = EarlierSpending()
         self._clock = PausableClock()
         self._started_at = self._clock.time()
 
@@ -122,7 +121,7 @@ class Spending:
         self.rounds = earlier.rounds
         self.calls = earlier.calls
         self.usages += earlier.usages
-        self._earlier_usages = len(earlier.usages)
+        self._earlier = earlier
         self._started_at -= earlier.seconds
 
     def begin_round(self) -> int:
@@ -161,7 +160,17 @@ class Spending:
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this run, without earlier rounds."""
-        return self.usages[self._earlier_usages :]
+        return self.usages[len(self._earlier.usages) :]
+
+    @property
+    def own_rounds(self) -> int:
+        """The responses that this run asked for."""
+        return self.rounds - self._earlier.rounds
+
+    @property
+    def own_calls(self) -> int:
+        """The calls of this run."""
+        return self.calls - self._earlier.calls
 
     @property
     def seconds(self) -> float:

@@ -1,5 +1,8 @@
 """Follows the repairs of a run until the server accepts a request."""
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
@@ -8,7 +11,6 @@ from openai_responses.loop.events import (
     Status,
 )
 from openai_responses.repairs.finding import TriedRepair
-from openai_responses.repairs.memory import repairs_that_helped
 from openai_responses.transport.stream import ItemAdded, ItemDone
 
 
@@ -37,3 +39,22 @@ class TriedRepairs:
         helped = repairs_that_helped(self._open)
         self._open = []
         return helped
+
+
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
+
+    A repair was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    if not all_tried:
+        return []
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
+            helped.append(tried)
+    # The request with the last one was accepted.
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
+    return helped

@@ -127,18 +127,15 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+    model: ResolvedModel, today: date, answering: ResolvedModel
 ) -> str:
-    """Return a message about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
+    """Return a message about the end of a model if it is near."""
     last_day = _parse_date(model.facts.shutdown)
     if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
     verb = "is" if today < last_day else "was"
     message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
-    if answering and answering.id != model.id:
+    if answering.id != model.id:
         return f"{message} {answering.name} answers instead."
     successor = model.facts.successor
     if successor:

@@ -16,14 +16,8 @@ from itertools import chain
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools
-from openai_responses.endings import (
-    IMAGE_CODES,
-    MESSAGES,
-    NO_CREDIT_CODES,
-    has_known_cause,
-    is_about_address,
-    is_too_long,
-)
+from openai_responses.causes import IMAGE_CODES, NO_CREDIT_CODES, is_about_address
+from openai_responses.endings import MESSAGES, has_known_cause, is_too_long
 from openai_responses.errors import (
     UNREAD_REASONING,
     UNREADABLE_STREAM,

@@ -9,8 +9,7 @@ Everything has a bound: a day, a number for each user and of users. A repair hol
 and digests of limited length, never a text of a user.
 """
 
-from collections.abc import Callable, Sequence
-from itertools import pairwise
+from collections.abc import Callable
 from typing import NamedTuple
 
 from openai_responses.clock import monotonic_seconds
@@ -112,22 +111,3 @@ class RepairMemory:
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
-
-
-def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
-    """Return the repairs that were not in vain, once a request was accepted.
-
-    A repair was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two images, the refusal may be the same.
-    """
-    if not all_tried:
-        return []
-    helped: list[TriedRepair] = []
-    for tried, following in pairwise(all_tried):
-        is_same_refusal = tried.error == following.error
-        is_same_kind = type(tried.repair) is type(following.repair)
-        if is_same_kind or not is_same_refusal:
-            helped.append(tried)
-    # The request with the last one was accepted.
-    helped.append(all_tried[-1]._replace(helped_at_once=True))
-    return helped

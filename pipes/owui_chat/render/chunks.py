@@ -13,6 +13,7 @@ from typing import Any
 
 from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.events import RunDone
+from openai_responses.models.usage import Cost
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -21,7 +22,7 @@ METADATA_KEY = "execution_metadata"
 """The specified name of what an agent's answer took."""
 
 
-def host_usage(ended: RunDone) -> Chunk:
+def host_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage = ended.usage
     if usage is None:
@@ -40,20 +41,20 @@ def host_usage(ended: RunDone) -> Chunk:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
     # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
-    if ended.cost is not None:
-        counts["cost"] = ended.cost.dollars
+    if cost is not None:
+        counts["cost"] = cost.dollars
     if ended.trace.response_id:
         counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
 
 
-def client_usage(ended: RunDone) -> Chunk:
+def client_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` for a client of Chat Completions: sums over all rounds.
 
     The host's form has the tokens of the last response in `prompt_tokens`, from which
     the page tells how full the context is.
     """
-    field = host_usage(ended)
+    field = host_usage(ended, cost)
     if ended.usage is not None:
         sums = {
             "prompt_tokens": ended.usage.input,
@@ -124,9 +125,9 @@ def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     return chunk
 
 
-def metadata_field(ended: RunDone) -> Chunk:
+def metadata_field(metadata: JsonObject) -> Chunk:
     """Return the field that holds an agent's metadata; empty if there is none."""
-    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
+    return {METADATA_KEY: dict(metadata)} if metadata else {}
 
 
 def source_chunk(name: str, text: str, url: str = "") -> Chunk:

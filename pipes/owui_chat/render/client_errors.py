@@ -12,15 +12,15 @@ import math
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from openai_responses.endings import (
+from openai_responses.causes import (
     FLEX_UNAVAILABLE,
     IMAGE_CODES,
     NO_CREDIT_CODES,
     REQUEST_TOO_LARGE,
     SAFETY_STOPS,
     WRONG_KEY,
-    api_word,
 )
+from openai_responses.endings import api_word
 from openai_responses.errors import (
     ApiError,
     InvalidParameter,

@@ -32,6 +32,7 @@ from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
 from owui_chat.events import (
     AnswerEvent,
+    AnswerReport,
     Marker,
     SourceCited,
     StoredRecord,
@@ -130,6 +131,7 @@ class NativeRenderer:
         self._began = now()
         self.shown = OutputItems()
         """What the host has stored so far."""
+        self.report = AnswerReport()
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -215,6 +217,8 @@ class NativeRenderer:
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
+            case AnswerReport():
+                self.report = event
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -262,33 +266,29 @@ class NativeRenderer:
         """Yield the last status line, how to go on, and the usage."""
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
+        metadata = self.report.metadata
+        has_line = not open_calls(event.output)
         if has_failed:  # one that counts notes, or that has an agent's metadata
-            has_line = self._notes > 0 or bool(event.metadata)
-        else:
-            has_line = not open_calls(event.output)
+            has_line = self._notes > 0 or bool(metadata)
         if has_line and self._hosted is not None:
             figures = AnswerFigures(
                 seconds=self._now() - self._began,
                 is_failure=has_failed,
-                rounds=event.work.rounds if event.work else 0,
-                tool_calls=event.work.tool_calls if event.work else 0,
                 usage=event.usage,
-                cost=event.cost,
+                report=self.report,
                 notes=self._notes,
                 note_subjects=[subject for subject in self._note_subjects if subject],
-                window_share=event.window_share,
-                usage_note=event.usage_note,
                 failed_attempts=(
                     self._retries + 1 if has_failed and self._retries else 0
                 ),
             )
-            lines.append(closing_chunk(closing_line(figures), event.metadata))
+            lines.append(closing_chunk(closing_line(figures), metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
-        usage = host_usage(event)
+        usage = host_usage(event, self.report.cost)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})

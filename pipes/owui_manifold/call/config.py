@@ -103,6 +103,7 @@ def read_config(
 
     Without one they are as they hold for anybody.
     """
+    # What the user chose, of what the user may choose.
     is_admin = user.get("role") == "admin"
     stored = user.get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
@@ -138,6 +139,7 @@ def read_config(
         *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
 
+    # The valves as they hold for this call.
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if choices.own_key:
         # What a user's own key does not get, such as the administrator's headers.
@@ -146,6 +148,8 @@ def read_config(
             if row.own_key not in given:
                 changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
+
+    # The kinds of OpenAI's tools, of which the page's switch for searches may mean one.
     is_wanted = bool(value_at(metadata, "features", "web_search"))
     maps_search = valves.MAP_WEB_SEARCH and is_wanted
     # With legacy function calling the host has searched before it asks the model: a
@@ -153,6 +157,7 @@ def read_config(
     if value_at(metadata, "params", "function_calling") == "legacy":
         maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
+
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,

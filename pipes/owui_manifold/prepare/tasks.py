@@ -8,7 +8,8 @@ administrator of Open WebUI can also choose a model for the small ones.
 from collections.abc import Collection
 from functools import partial
 
-from openai_responses.endings import SAFETY_STOPS, names_model
+from openai_responses.causes import SAFETY_STOPS
+from openai_responses.endings import names_model
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import text_message
 from openai_responses.json_input import as_mapping, as_text, value_at

@@ -3,11 +3,13 @@
 from collections.abc import Mapping
 
 from manifold.views import log_metadata, log_refusal
-from openai_responses.loop.events import RunDone, RunWork
+from openai_responses.loop.events import RunDone
+from openai_responses.loop.spending import Spending
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, format_money, window_share
+from openai_responses.models.usage import Cost, Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.answers import explain_ending
+from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import (
     CALLER_PARAMETERS,
     answering_name,
@@ -61,41 +63,56 @@ _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
 """What is logged of why the prompt cache missed."""
 
 
-def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, a failure with its error id."""
+def report_end(
+    prepared: PreparedRequest, ended: RunDone, spending: Spending
+) -> tuple[AnswerReport, RunDone]:
+    """Log how a run ended; return what else is known, and it.
+
+    A failure gets its error id.
+    """
     call = prepared.call
     trace = ended.trace
-    facts = call.resolve(prepared.request.model).facts
-    ended = ended._replace(
-        ending=explain_ending(ended, prepared.request.input[-1:]),
-        usage_note=_usage_note(prepared, ended),
-        window_share=window_share(ended.last_usage, facts),
-    )
+    ending = explain_ending(ended, prepared.request.input[-1:])
     if has_unasked_removals(trace):
         call.memory.count_dropped(trace.removed)
     message = ""
-    if call.config.own_key and "api_key" in ended.ending.fault.settings:
+    if call.config.own_key and "api_key" in ending.fault.settings:
         # An administrator cannot change a user's own key.
-        message = f"{ended.ending.message} It is your own key: check {OWN_KEY_PLACE}"
-    shell = call.config.shell
-    is_admin = call.caller.is_admin
-    ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
+        message = f"{ending.message} It is your own key: check {OWN_KEY_PLACE}"
+    ended = report_run(
+        call.log,
+        ended._replace(ending=ending),
+        call.config.shell,
+        is_admin=call.caller.is_admin,
+        message=message,
+    )
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
+    shown_cost: Cost | None = None
     if ended.usages:
         cost = cost_of_responses(prepared, ended.usages, ended.output)
         if cost is not None:
             source = source_of_cost(prepared, ended.usages)
             call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
         if call.valves.SHOW_COST:
-            ended = ended._replace(cost=cost)
-    if ended.work:
-        metadata = log_work(prepared, ended, ended.work)
-        ended = ended._replace(metadata=metadata.wire())
-    return ended
+            shown_cost = cost
+    facts = call.resolve(prepared.request.model).facts
+    report = AnswerReport(
+        cost=shown_cost,
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
+    )
+    if call.agent and prepared.toolset:
+        metadata = log_work(prepared, ended, spending)
+        report = report._replace(
+            rounds=metadata.rounds,
+            tool_calls=metadata.tool_calls,
+            metadata=metadata.wire(),
+        )
+    return report, ended
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -131,24 +148,29 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def log_work(prepared: PreparedRequest, ended: RunDone, work: RunWork) -> RunMetadata:
-    """Log what an agent's answer took, and return it, with its cost if that is shown."""
-    agent = prepared.call.agent
-    cost = cost_of_responses(prepared, ended.usages, ended.output)
+def log_work(
+    prepared: PreparedRequest, ended: RunDone, spending: Spending
+) -> RunMetadata:
+    """Log what an agent's run took, and return it, with its cost if that is shown.
+
+    Rounds and calls are those of this run, as are its tokens.
+    """
+    call = prepared.call
+    agent = call.agent
+    facts = call.resolve(prepared.request.model).facts
     metadata = RunMetadata(
         strategy=agent.strategy if agent else "",
         model=prepared.request.model,
         ending=ended.ending.kind,
-        rounds=work.rounds,
-        tool_calls=work.tool_calls,
-        latency=work.seconds,
-        cost=cost,
+        rounds=spending.own_rounds,
+        tool_calls=spending.own_calls,
+        latency=spending.seconds,
+        cost=cost_of_responses(prepared, ended.usages, ended.output),
         usage=ended.usage or Usage(),
-        window_share=ended.window_share,
+        window_share=window_share(ended.last_usage, facts),
     )
-    log_metadata(prepared.call.log, metadata)
-    shows_cost = prepared.call.valves.SHOW_COST
-    return metadata if shows_cost else metadata._replace(cost=None)
+    log_metadata(call.log, metadata)
+    return metadata if call.valves.SHOW_COST else metadata._replace(cost=None)
 
 
 def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:

@@ -36,9 +36,8 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     """
     if caller.is_open_webui:
         has_advice = bool(view.advice)
-        items = view.shown.items
-        return page_result(ended, caller.host_model, items, has_advice=has_advice)
-    result = whole_completion(ended, caller.host_model)
+        return page_result(ended, caller.host_model, view, has_advice=has_advice)
+    result = whole_completion(ended, caller.host_model, view.report)
     if caller.reads_older_calls:
         result = in_older_form(result)
     if not has_failed(ended.ending):

@@ -10,9 +10,9 @@ from contextlib import aclosing
 from openai_responses.endings import Ending
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.attempts import Attempts
-from openai_responses.loop.events import RunDone, RunEvents, RunWork
+from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import RoundDone, RoundStarted, run_rounds
-from openai_responses.loop.spending import EarlierSpending, Spending
+from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import closing_chunk
@@ -32,13 +32,12 @@ async def run_agent(
     toolset: Toolset,
     limits: Limits,
     connections: Connections,
+    spending: Spending,
 ) -> RunEvents:
-    """Run round after round; ends with exactly one RunDone, which says what they took.
+    """Run round after round; ends with exactly one RunDone.
 
-    Of an answer that is stopped the log and the page are told, too.
+    Of an answer that is stopped the log and the page are told what it took.
     """
-    spending = Spending(toolset.budget)
-    spending.add_earlier(toolset.earlier)
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     rounds = run_rounds(
         prepared.request,
@@ -55,32 +54,16 @@ async def run_agent(
                     texts.begin_round(may_call=event.may_call)
                 elif not isinstance(event, RoundDone):
                     for shown in texts.feed(event):
-                        if isinstance(shown, RunDone):
-                            has_ended = True
-                            work = _work_of(spending, toolset.earlier)
-                            yield shown._replace(work=work)
-                        else:
-                            yield shown
+                        has_ended = has_ended or isinstance(shown, RunDone)
+                        yield shown
     finally:
         if not has_ended:
             # Nothing is awaited here, because the run is being closed.
-            work = _work_of(spending, toolset.earlier)
             ended = RunDone(
-                _STOPPED,
-                usage=spending.usage,
-                usages=tuple(spending.usages),
-                work=work,
+                _STOPPED, usage=spending.usage, usages=tuple(spending.usages)
             )
-            call = prepared.call
-            metadata = log_work(prepared, ended, work)
-            emit = page_emitter(call)
+            metadata = log_work(prepared, ended, spending)
+            emit = page_emitter(prepared.call)
             if emit:
                 chunk = closing_chunk(metadata.describe(), metadata.wire())
                 connections.do_later(emit(chunk["event"]))
-
-
-def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
-    """Return what this run took, as do its tokens, without earlier runs."""
-    rounds = spending.rounds - earlier.rounds
-    calls = spending.calls - earlier.calls
-    return RunWork(rounds, calls, spending.seconds)

@@ -10,13 +10,15 @@ from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.run import begin_spending
+from openai_responses.loop.spending import Spending
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
-from owui_chat.storage.recorder import DetailsRecorder, Recorder
+from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder
 from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
@@ -24,7 +26,6 @@ from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
-from owui_manifold.store.answer_records import AnswerRecords
 from owui_manifold.store.artifacts import ArtifactStore
 from owui_manifold.store.writers import (
     OutputWriter,
@@ -66,7 +67,8 @@ async def answer_events(
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
-    events = counted_run(prepared, limits, connections)
+    spending = begin_spending(prepared.toolset)
+    events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:
             if presence.is_due(event):
@@ -79,12 +81,13 @@ async def answer_events(
                 if audit:
                     audit.note_end(event)
                 ended = answer.with_whole_output(event)
-                for last_event in await _last_events(prepared, ended, uploads):
+                last = await _last_events(prepared, ended, uploads, spending)
+                for last_event in last:
                     yield last_event
 
 
 async def _last_events(
-    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
+    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads, spending: Spending
 ) -> list[AnswerEvent]:
     """Return the end of a run with its report, and the notices about it.
 
@@ -93,22 +96,26 @@ async def _last_events(
     if ended.ending.is_failure:
         uploads.forget()
     elif open_calls(ended.output):
-        return [report_end(prepared, ended)]
+        return [*report_end(prepared, ended, spending)]
     events = list[AnswerEvent]()
     refusal = refusal_notice(prepared.call)
     if refusal:
         events.append(Status(refusal, subject="a setting has no effect"))
-    ended = report_end(prepared, ended)
+    report, ended = report_end(prepared, ended, spending)
     has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
     lines = [Status(notice, is_note=not has_failed) for notice in notices]
     if has_failed:  # how it ended may be the last line, the only one that is seen
-        return [*events, *lines, ended]
-    return [*events, ended, *lines]
+        return [*events, *lines, report, ended]
+    return [*events, report, ended, *lines]
 
 
 class _Answer:
-    """What becomes of the events of one run, and what is stored of them."""
+    """What becomes of the events of one run, and what is stored of them.
+
+    Without a writer the chat has no row: what is recorded travels in the events.
+    Without a recorder nothing is.
+    """
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         call = prepared.call
@@ -147,24 +154,24 @@ class _Answer:
         self._citations = Citations(
             source_keys(sources), shows_addresses=call.caller.is_in_channel
         )
-        writer: RecordWriter | None = None
+        self._writer: RecordWriter | None = None
         scope = prepared.scope
-        if prepared.row and scope and scope.carrier == "output":
-            writer = OutputWriter(prepared.row)
-        elif prepared.row:
-            writer = RowWriter(prepared.row, call.log)
-        recorder: Recorder | DetailsRecorder | None = None
+        if row and scope and scope.carrier == "output":
+            self._writer = OutputWriter(row)
+        elif row:
+            self._writer = RowWriter(row, call.log)
+        self._recorder: Recorder | DetailsRecorder | None = None
         if scope:
             kind = DetailsRecorder if scope.carrier == "details" else Recorder
-            recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
-        self._records = AnswerRecords(recorder, writer)
+            self._recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
         call = self._prepared.call
         repairs = list[StoredRecord]()
         for repair in self._learning.note(event):
-            repairs += await self._records.add_repair(repair)
+            if self._writer:
+                repairs += await self._writer.add_repair(repair)
         if isinstance(event, Status):  # its reason is for the log alone
             reason = server_message(call.log, event.reason)
             call.log.warn(f"{event.message} {reason}".strip())
@@ -186,10 +193,28 @@ class _Answer:
                 not_hidden += self._thoughts.feed(each)
             cited = not_hidden
         for each in cited:
-            shown += await self._records.take(each)
+            shown += await self._record(each)
         if self._thoughts:
             shown = [self._thoughts.without_thoughts(each) for each in shown]
         return [*shown, *repairs]
+
+    async def _record(self, event: CitedEvent) -> list[AnswerEvent]:
+        """Return what is shown of an event and its records, which the writer stores.
+
+        Records follow the text that they belong to: no one waits for them. At the end
+        of the run all of them are stored, as far as the host allows it.
+        """
+        shown = list[AnswerEvent]()
+        stored = list[StoredRecord]()
+        recorded_events = self._recorder.feed(event) if self._recorder else (event,)
+        for recorded in recorded_events:
+            if not isinstance(recorded, NewRecord | RunDone):
+                shown.append(recorded)
+            elif isinstance(recorded, NewRecord) and self._writer:
+                stored += self._writer.add(recorded)
+        if isinstance(event, RunDone) and self._writer:
+            stored += await self._writer.finish()
+        return [*shown, *stored]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""

@@ -17,7 +17,7 @@ from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
-from owui_chat.wording import CHECK_HEADING
+from owui_chat.wording import CHECK_HEADING, plural
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall, PipeCall
 from owui_manifold.call.valves import TOOL_SETTINGS
@@ -27,7 +27,6 @@ from owui_manifold.run.setup_check import (
     Finding,
     Severity,
     assess,
-    result_line,
     setup_findings,
     valve_findings,
     valve_problems,
@@ -223,7 +222,9 @@ async def _finding_lines(
         async for finding in findings:
             counts[finding.severity] += 1
             yield finding.line()
-    yield f"\n{result_line(counts)}"
+    words: dict[Severity, str] = {"Problem": "problem", "Warning": "warning"}
+    found = [plural(counts[kind], word) for kind, word in words.items() if counts[kind]]
+    yield f"\nResult: {' and '.join(found) or 'no problems'}."
 
 
 async def unanswered_lines(

@@ -11,7 +11,7 @@ from openai_responses.items import is_encrypted
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
-from owui_chat.events import AnswerEvent, StoredRecord
+from owui_chat.events import AnswerEvent, AnswerReport, StoredRecord
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -47,7 +47,7 @@ async def answer_with_failover(
         # status line is shown at once, and begins no answer.
         failure_notice = ""
         has_begun = False
-        held: list[StoredRecord] = []
+        held: list[StoredRecord | AnswerReport] = []
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
@@ -58,7 +58,7 @@ async def answer_with_failover(
                     )
                 if failure_notice:
                     break
-                if isinstance(event, StoredRecord) and not has_begun:
+                if isinstance(event, StoredRecord | AnswerReport) and not has_begun:
                     held.append(event)
                     continue
                 if not isinstance(event, Status):

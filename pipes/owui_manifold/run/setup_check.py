@@ -1,12 +1,10 @@
 """What `/check` says about the set-up around the pipe: filters, rules, task models."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
-from owui_chat.wording import plural
 from owui_manifold.call.agent import find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config
 from owui_manifold.call.context import CheckedCall
@@ -62,18 +60,6 @@ def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
     if not problem:
         return Finding(title, works)
     return Finding(title, f"{problem} {advice}".rstrip(), "Problem")
-
-
-def result_line(counts: Counter[Severity]) -> str:
-    """Return the last line of a check, from the number of findings of each kind."""
-    parts: list[str] = []
-    if counts["Problem"]:
-        parts.append(plural(counts["Problem"], "problem"))
-    if counts["Warning"]:
-        parts.append(plural(counts["Warning"], "warning"))
-    if not parts:
-        return "Result: no problems."
-    return f"Result: {' and '.join(parts)}."
 
 
 async def setup_findings(call: CheckedCall) -> list[Finding]:

@@ -24,6 +24,7 @@ from openai_responses.loop.events import (
     ToolOutput,
 )
 from openai_responses.loop.run import run
+from openai_responses.loop.spending import Spending
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
@@ -66,30 +67,28 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 
 def counted_run(
-    prepared: PreparedRequest, limits: Limits, connections: Connections
+    prepared: PreparedRequest,
+    limits: Limits,
+    connections: Connections,
+    spending: Spending,
 ) -> RunEvents:
     """Return the events of a run; with an account it is counted and observed."""
+    call = prepared.call
     request = prepared.request
-    endpoint = prepared.call.endpoint
-    account = prepared.call.account
-    if account is None:
-        return _run(prepared, limits, connections)
-    counts = _RunCounts(prepared, account)
-
-    def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
-        return counts.add(usages, output) or limits.count_response(usages, output)
-
-    def wait(is_waiting: bool) -> None:
-        if is_waiting:
-            counts.begin_response()
-        else:
-            counts.end_attempt()
-        limits.set_waiting(is_waiting)
-
-    counting = limits._replace(count_response=spent, set_waiting=wait)
-    events = _run(prepared, counting, connections)
-    events = counts.watch(events)
-    return account.observe_run(events, request.model, endpoint.host, event_words)
+    toolset = prepared.toolset
+    account = call.account
+    counts = _RunCounts(prepared, account) if account else None
+    if counts:
+        limits = counts.told_by(limits)
+    if call.agent and toolset:
+        events = run_agent(prepared, call.agent, toolset, limits, connections, spending)
+    else:
+        events = run(request, call.endpoint, connections, limits, toolset, spending)
+    if account and counts:
+        events = counts.watch(events)
+        host = call.endpoint.host
+        return account.observe_run(events, request.model, host, event_words)
+    return events
 
 
 class CallerPresence:
@@ -123,16 +122,6 @@ class CallerPresence:
 
 
 _NO_ACCOUNT = "This answer ended, because its user account no longer exists."
-
-
-def _run(
-    prepared: PreparedRequest, limits: Limits, connections: Connections
-) -> RunEvents:
-    call = prepared.call
-    toolset = prepared.toolset
-    if call.agent and toolset:
-        return run_agent(prepared, call.agent, toolset, limits, connections)
-    return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
 def event_words(event: RunEvent) -> EventWords:
@@ -196,14 +185,20 @@ class _RunCounts:
         self._hosted: dict[int, Item] = {}
         """What OpenAI's tools make, or have made, in the current response."""
 
-    def begin_response(self) -> None:
-        """Note that a response is asked for: its input is billed from here on."""
-        self._characters = self._characters or 0
+    def told_by(self, limits: Limits) -> Limits:
+        """Return the limits of the run, which tell of its responses here, too."""
 
-    def end_attempt(self) -> None:
-        """Note that no response is awaited: one of which nothing came is not billed."""
-        if not self._characters and not self._hosted:
-            self._characters = None
+        def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
+            return self.add(usages, output) or limits.count_response(usages, output)
+
+        def wait(is_waiting: bool) -> None:
+            if is_waiting:  # the input of a response is billed from here on
+                self._characters = self._characters or 0
+            elif not self._characters and not self._hosted:
+                self._characters = None  # nothing came of it
+            limits.set_waiting(is_waiting)
+
+        return limits._replace(count_response=spent, set_waiting=wait)
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing.

@@ -13,7 +13,8 @@ from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
 from gpt5_agent.request import AgentRequest, OwnToolSettings
-from openai_responses.endings import MISALIGNMENT, ending_of_failure
+from openai_responses.causes import MISALIGNMENT
+from openai_responses.endings import ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver

@@ -186,8 +186,9 @@ def test_run_goes_on_until_the_host_has_answered(chat_of: ChatMaker) -> None:
     first, last = chat.calls
     assert states(first)[-1] == "waiting_for_tools"
     assert not any(isinstance(event, ExecutionEnded) for event in first)
-    assert [type(event).__name__ for event in last[-4:]] == [
+    assert [type(event).__name__ for event in last[-5:]] == [
         "ExecutionEnded",
+        "AnswerReport",
         "RunDone",
         "StateChanged",
         "ReadyForInput",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from openai_responses.endings import MISALIGNMENT
+from openai_responses.causes import MISALIGNMENT
 from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.errors import ConnectionFailed
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
@@ -94,7 +94,7 @@ async def test_each_attempt_has_the_time_for_a_first_event(
     async with Upstream(streaming(HELLO)) as upstream:
         tried = one_attempt(connections, upstream.endpoint, within)
         tried.server.deadlines.event_arrived()
-        assert (await log_of_attempt(tried))[-1] == "turn completed"
+        assert (await log_of_attempt(tried))[-1] == "turn ended"
 
 
 class Teller:

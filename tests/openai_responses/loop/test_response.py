@@ -70,7 +70,7 @@ def test_item_starts_grows_and_ends(
         f"0 started {kind}",
         *(f"0 {line}" for line in growth),
         f"0 ended {kind}",
-        "turn completed",
+        "turn ended",
     ]
 
 
@@ -160,7 +160,7 @@ ANNOUNCED, FIRST, SECOND, WHOLE, ENDED = wire.function_call("look", '{"a":', "1}
         ([FIRST, SECOND, WHOLE, ENDED], ["0 ended function_call"]),
         (
             [FIRST, SECOND, WHOLE, wire.completed(ENDED["item"])],
-            ["0 ended function_call", "turn completed"],
+            ["0 ended function_call", "turn ended"],
         ),
     ],
 )
@@ -194,7 +194,7 @@ def test_message_that_is_never_announced(events: wire.Events, shown: list[str]) 
     begun = log_of(reported(turn, *events))
     assert begun == ["0 started message", *(f"0 {line}" for line in shown)]
     ends = reported(turn, wire.completed())
-    assert log_of(ends) == ["0 ended message", "turn completed"]
+    assert log_of(ends) == ["0 ended message", "turn ended"]
     [item] = turn.output
     said = "".join(line.partition(": ")[2] for line in shown)
     assert (item["role"], message_text(item)) == ("assistant", said)
@@ -254,7 +254,7 @@ def test_call_ids_that_earlier_responses_used(
 
 def test_call_without_a_name_is_not_shown() -> None:
     """Arguments alone are no call."""
-    assert log(FIRST, wire.completed()) == ["turn completed"]
+    assert log(FIRST, wire.completed()) == ["turn ended"]
 
 
 @pytest.mark.parametrize(
@@ -306,7 +306,7 @@ def test_usage_is_read_from_the_last_snapshot() -> None:
     turn = ResponseState()
     *_, ended = reported(turn, wire.ended("completed", service_tier="priority"))
     assert turn.usage == Usage(30, 12, 42, 20, 4, 5, tier="priority")
-    assert ended == ResponseDone("completed")
+    assert ended == ResponseDone()
 
 
 @pytest.mark.parametrize("index", [None, -1, 7, 10**30])
@@ -361,7 +361,7 @@ def test_other_ids_at_each_event() -> None:
         "1 started function_call",
         "1 arguments 0: {}",
         "1 ended function_call",
-        "turn completed",
+        "turn ended",
     ]
     assert turn.output[1]["call_id"] == "call_1"
 
@@ -450,7 +450,7 @@ def test_stream_that_is_refused_with_two_events(
     """The first reason counts, and the tokens are counted in either order."""
     turn = ResponseState()
     events = reported(turn, wire.created(), *wire.message("Hello"), first, second)
-    assert log_of(events)[-1] == "turn failed"
+    assert log_of(events)[-1] == "turn ended"
     assert turn.ending == ending_of_failure("failed", turn.trace.error)
     assert turn.refusal == turn.trace.error
     assert turn.trace.error.code == code

@@ -397,7 +397,7 @@ def test_repetition_that_a_failure_ends() -> None:
     """Each item that ends has begun."""
     failed = wire.ended("failed", error=None, output=[TWICE[-1]["item"]])
     lines = shown_of(*ONE, *TWICE[:3], wire.error_flat("server_error"), failed)
-    assert lines[3:] == ["1 hidden message", "turn failed"]
+    assert lines[3:] == ["1 hidden message", "turn ended"]
 
 
 def test_output_without_repetitions() -> None:

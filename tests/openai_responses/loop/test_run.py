@@ -41,7 +41,7 @@ HELLO_LOG = [
     "1 started message",
     "1 text 0: Hello",
     "1 ended message",
-    "turn completed",
+    "turn ended",
     "run completed",
 ]
 

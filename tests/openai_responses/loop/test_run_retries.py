@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from openai_responses.endings import FINAL_CODES
+from openai_responses.causes import FINAL_CODES
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import is_reasoning
 from openai_responses.loop.attempt import Limits

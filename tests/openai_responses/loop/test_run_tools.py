@@ -114,13 +114,13 @@ async def test_call_is_answered_and_the_answer_goes_on(
         "0 ended reasoning",
         "1 started function_call",
         "1 ended function_call",
-        "turn completed",
+        "turn ended",
         "2 answered: Rain in Zürich.",
         "3 started reasoning",
         "3 ended reasoning",
         "4 started message",
         "4 ended message",
-        "turn completed",
+        "turn ended",
         "run completed",
     ]
     assert_prefixes(sim)

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from event_loops.skipping_loop import run_skipping
-from openai_responses.endings import MISALIGNMENT, ending_of_failure
+from openai_responses.causes import MISALIGNMENT
+from openai_responses.endings import ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput

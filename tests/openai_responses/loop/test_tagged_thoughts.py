@@ -231,7 +231,7 @@ def test_other_items_keep_their_order() -> None:
         ItemAdded(4, refused),
         TextDelta(4, "refusal", 0, "No </think>."),
         ItemDone(4, refused),
-        ResponseDone("completed"),
+        ResponseDone(),
     )
 
     page = Page(shown)
@@ -241,7 +241,7 @@ def test_other_items_keep_their_order() -> None:
     assert page.items[5] is refused
     [cited] = [event for event in shown if isinstance(event, AnnotationAdded)]
     assert cited.output_index == 2
-    assert shown[-1] == ResponseDone("completed")
+    assert shown[-1] == ResponseDone()
     whole = [*items, silent, refused]
     assert tagged.items(enumerate(whole)) == sorted(page.items.items())
 
@@ -264,7 +264,7 @@ def test_a_message_that_is_hidden_has_no_tags(text: str, repeated: list[Part]) -
         HiddenMessage(1, items[1]),
         ItemAdded(2, items[2]),
         ItemDone(2, items[2]),
-        ResponseDone("completed"),
+        ResponseDone(),
     )
 
     hidden = {e.output_index: e.item for e in shown if isinstance(e, HiddenMessage)}
@@ -281,7 +281,7 @@ def test_what_waits_is_shown_when_a_response_ends() -> None:
     tagged.feed(ItemAdded(0, message("1", "")))
     tagged.feed(TextDelta(0, "text", 0, "It rains <thi"))
 
-    rest, ended = tagged.feed(ResponseDone("incomplete"))
+    rest, ended = tagged.feed(ResponseDone())
 
     assert rest == TextDelta(0, "text", 0, "<thi")
     assert isinstance(ended, ResponseDone)

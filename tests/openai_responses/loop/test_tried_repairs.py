@@ -7,9 +7,15 @@ import pytest
 from openai_responses.endings import COMPLETED, CUT, Ending
 from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.tried_repairs import TriedRepairs
+from openai_responses.loop.tried_repairs import TriedRepairs, repairs_that_helped
+from openai_responses.repairs.chat_repairs import SendAsText
 from openai_responses.repairs.finding import TriedRepair
-from openai_responses.repairs.request_repairs import LeaveOutParameter, LeaveOutStrict
+from openai_responses.repairs.request_repairs import (
+    LeaveOutParameter,
+    LeaveOutStrict,
+    LeaveOutTool,
+    Repair,
+)
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, TextDelta
 from runs.against_server import asking, limits, report
@@ -101,3 +107,43 @@ async def test_repair_is_confirmed_by_an_answer_alone(
         assert len(upstream.requests) == 1 + len(streams)
 
     assert len(helped) == confirmed
+
+
+NO = ApiError("bad", message="No.")
+NOR_THAT = ApiError("bad", message="Nor that.")
+NO_SUMMARY = LeaveOutParameter("reasoning.summary")
+NO_TOOL = LeaveOutTool("a")
+
+
+@pytest.mark.parametrize(
+    ("repairs", "second", "confirmed"),
+    [
+        pytest.param(
+            (NO_SUMMARY, NO_TOOL),
+            NO,
+            {NO_TOOL: True},
+            id="same refusal: the first was in vain",
+        ),
+        pytest.param(
+            (NO_SUMMARY, NO_TOOL),
+            NOR_THAT,
+            {NO_SUMMARY: False, NO_TOOL: True},
+            id="another refusal: both helped",
+        ),
+        pytest.param(
+            (SendAsText("a"), SendAsText("b")),
+            NO,
+            {SendAsText("a"): False, SendAsText("b"): True},
+            id="two pictures have the same refusal",
+        ),
+    ],
+)
+def test_refusal_that_follows_a_trial_judges_it(
+    repairs: tuple[Repair, Repair], second: ApiError, confirmed: dict[Repair, bool]
+) -> None:
+    """Only the last tried is seen to help at once."""
+    all_tried = map(TriedRepair, repairs, (NO, second))
+
+    helped = repairs_that_helped([*all_tried])
+
+    assert {tried.repair: tried.helped_at_once for tried in helped} == confirmed

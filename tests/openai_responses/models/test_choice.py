@@ -229,16 +229,19 @@ def ending(shutdown: str | None, successor: str | None = None) -> ResolvedModel:
 )
 def test_the_last_thirty_days_and_afterwards(today: date, notice: str) -> None:
     """Early enough to change a preset, not for months."""
-    assert retirement_notice(ending(LAST.isoformat()), today) == notice
+    model = ending(LAST.isoformat())
+    assert retirement_notice(model, today, model) == notice
     # The successor is named as people know it.
     named = f"GPT-5 (high){notice.removeprefix('GPT-5')} Use GPT-6.1 Sol instead."
-    assert retirement_notice(resolve_model("gpt-5-high"), today) == named * bool(notice)
+    high = resolve_model("gpt-5-high")
+    assert retirement_notice(high, today, high) == named * bool(notice)
 
 
 @pytest.mark.parametrize("shutdown", [None, "next year"])
 def test_a_model_without_a_date(shutdown: str | None) -> None:
     """An administrator's own text for a date means nothing."""
-    assert retirement_notice(ending(shutdown), LAST) == ""
+    model = ending(shutdown)
+    assert retirement_notice(model, LAST, model) == ""
 
 
 @pytest.mark.parametrize("name", ["gpt-5-pro", "o3-pro", "gpt-5-pro-2025-10-06"])

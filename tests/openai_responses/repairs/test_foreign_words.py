@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 
 from measures.work_count import count_work
 from openai_responses.errors import ApiError, Failure, read_api_error
+from openai_responses.loop.tried_repairs import repairs_that_helped
 from openai_responses.repairs.finding import TriedRepair, find_repair
-from openai_responses.repairs.memory import (
-    RepairMemory,
-    RepairScope,
-    repairs_that_helped,
-)
+from openai_responses.repairs.memory import RepairMemory, RepairScope
 from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import sent_request
 from runs.sample import without

@@ -7,8 +7,7 @@ import pytest
 
 from measures.kept_memory import kept_container
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import ApiError
-from openai_responses.repairs.chat_repairs import LeaveOutItem, SendAsText
+from openai_responses.repairs.chat_repairs import LeaveOutItem
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.memory import (
     DAY_SECONDS,
@@ -17,7 +16,6 @@ from openai_responses.repairs.memory import (
     MAX_USERS,
     RepairMemory,
     RepairScope,
-    repairs_that_helped,
 )
 from openai_responses.repairs.request_repairs import (
     LeaveOutParameter,
@@ -192,42 +190,3 @@ def test_number_of_remembered_users_is_bounded() -> None:
 
     assert len(kept_container(memory)) <= MAX_USERS
     assert len(memory.repairs(scope(""))) == MAX_FOR_ALL
-
-
-FIRST = ApiError("bad", message="No.")
-OTHER = ApiError("bad", message="Nor that.")
-NO_TOOL = LeaveOutTool("a")
-
-
-@pytest.mark.parametrize(
-    ("repairs", "second", "confirmed"),
-    [
-        pytest.param(
-            (NO_SUMMARY, NO_TOOL),
-            FIRST,
-            {NO_TOOL: True},
-            id="same refusal: the first was in vain",
-        ),
-        pytest.param(
-            (NO_SUMMARY, NO_TOOL),
-            OTHER,
-            {NO_SUMMARY: False, NO_TOOL: True},
-            id="another refusal: both helped",
-        ),
-        pytest.param(
-            (SendAsText("a"), SendAsText("b")),
-            FIRST,
-            {SendAsText("a"): False, SendAsText("b"): True},
-            id="two pictures have the same refusal",
-        ),
-    ],
-)
-def test_refusal_that_follows_a_trial_judges_it(
-    repairs: tuple[Repair, Repair], second: ApiError, confirmed: dict[Repair, bool]
-) -> None:
-    """Only the last tried is seen to help at once."""
-    all_tried = map(TriedRepair, repairs, (FIRST, second))
-
-    helped = repairs_that_helped([*all_tried])
-
-    assert {tried.repair: tried.helped_at_once for tried in helped} == confirmed

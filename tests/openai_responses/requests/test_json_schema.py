@@ -448,6 +448,9 @@ def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
         ("#/$defs/missing", None),
         ("other.json#/$defs/a", None),
         (7, None),
+        ("#/list/0", 3),
+        ("#/list/1", None),
+        ("#/list/x", None),
     ],
 )
 def test_reference_leads_to_its_part(reference: object, found: object) -> None:

@@ -27,8 +27,8 @@ def test_usage_has_what_is_known_of_the_answer() -> None:
 
     assert host_usage(RunDone(COMPLETED)) == {}
     assert not {"cost", "response_id"} & host_usage(ended)["usage"].keys()
-    known = ended._replace(cost=Cost(0.0), trace=Trace(response_id="resp_1"))
-    usage = host_usage(known)["usage"]
+    known = ended._replace(trace=Trace(response_id="resp_1"))
+    usage = host_usage(known, Cost(0.0))["usage"]
     assert (usage["cost"], usage["response_id"]) == (0.0, "resp_1")
 
 
@@ -80,9 +80,8 @@ def test_last_line_carries_what_an_agent_took() -> None:
         "execution_metadata": metadata,
     }
     assert closing_chunk("Finished in 3 s", {}) == status_chunk("Finished in 3 s")
-    ended = RunDone(COMPLETED, metadata=metadata)
-    assert metadata_field(ended) == {"execution_metadata": metadata}
-    assert metadata_field(RunDone(COMPLETED)) == {}
+    assert metadata_field(metadata) == {"execution_metadata": metadata}
+    assert metadata_field({}) == {}
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import ItemDone
+from owui_chat.events import AnswerReport
 from owui_chat.render.client_errors import client_error
 from owui_chat.render.completions import (
     ChunkRenderer,
@@ -43,7 +44,7 @@ def ended(*items: Item) -> RunDone:
 
 def result(run: RunDone) -> dict[str, Any]:
     """The result of a run."""
-    return completion(run, "chatcmpl-1", 1_795_262_400, "f.gpt-5.2")
+    return completion(run, "chatcmpl-1", 1_795_262_400, "f.gpt-5.2", AnswerReport())
 
 
 def answered(*items: Item) -> dict[str, Any]:

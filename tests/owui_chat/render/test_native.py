@@ -20,7 +20,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.events import Marker
+from owui_chat.events import AnswerReport, Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker
@@ -257,7 +257,7 @@ def test_item_that_was_never_announced_is_not_shown() -> None:
     grew = TextDelta(3, "text", 0, "Rain.")
     ended = ItemDone(3, message("1", "Rain."))
 
-    assert on_page([grew, ended, ResponseDone("")]) == ([], [])
+    assert on_page([grew, ended, ResponseDone()]) == ([], [])
 
 
 def test_shown_items_do_not_change_the_runs() -> None:
@@ -384,11 +384,9 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
     """A phone shows the beginning alone; a tiny cost has no exponent."""
     usage_note = "about 9 tokens describe 2 tools"
     used = Usage(10, 5, 15, cached=5)
-    ended = RunDone(
-        Ending("completed"), used, cost=Cost(0.0000123), usage_note=usage_note
-    )
+    report = AnswerReport(cost=Cost(0.0000123), usage_note=usage_note)
 
-    [line] = Page(lambda: 0.0).render(ended)
+    [line] = on_page([report, RunDone(Ending("completed"), used)])[0]
 
     expected = f"· 15 tokens · $0.000012 · 50% of the input cached · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)

@@ -8,6 +8,7 @@ import pytest
 
 from chats.round_trip import ASKED, Round, expected, sent_next
 from hosts.servers.functions import HostFunctions
+from openai_responses.endings import COMPLETED
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
@@ -17,7 +18,7 @@ from openai_responses.items import (
     item_type,
     message_text,
 )
-from openai_responses.loop.events import ResponseDone
+from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import Origin, replay_output
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText, parse_messages
@@ -49,9 +50,9 @@ PLAIN = ("message", "reasoning", *CALL_OUTPUTS)
 def is_carried(events: Round) -> bool:
     """Whether a turn was completed, of items of ours, with reasoning to carry it."""
     items = ended_items(events)
-    endings = [event.status for event in events if isinstance(event, ResponseDone)]
+    endings = [event.ending for event in events if isinstance(event, RunDone)]
     plain = all(item_type(item) in PLAIN and not cites(item) for item in items)
-    return endings == ["completed"] and plain and any(map(is_reasoning, items))
+    return endings == [COMPLETED] and plain and any(map(is_reasoning, items))
 
 
 def cites(item: Item) -> bool:

@@ -485,7 +485,7 @@ def test_each_turn_rides_in_a_thought_of_its_own() -> None:
         ItemDone(2, reasoning("2")),
         ItemAdded(3, message("1", "")),
         ItemDone(3, message("1", "Rain.")),
-        ResponseDone("completed"),
+        ResponseDone(),
     ]
     events = details_of([*run_of(reasoning("1"), call("1"))[:-1], *second])
 

@@ -9,8 +9,10 @@ import pytest
 from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
 from openai_responses.endings import COMPLETED, ending_of_failure
 from openai_responses.errors import ApiError
-from openai_responses.loop.events import RunDone, RunWork, Trace
+from openai_responses.loop.events import RunDone, Trace
+from openai_responses.loop.run import begin_spending
 from openai_responses.models.usage import Usage
+from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.context import Caller
 from owui_manifold.call.memory import PipeMemory
@@ -42,6 +44,11 @@ async def job_of(is_admin: bool = False) -> PreparedRequest:
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True, is_admin=is_admin)
     valves = Valves(API_KEY=KEY, LOG_LEVEL="DEBUG")
     return await build_chat_request(call_of(chat(DIARY, tools=[TOOL]), valves, caller))
+
+
+def end_of(prepared: PreparedRequest, ended: RunDone) -> tuple[AnswerReport, RunDone]:
+    """The figures and the end of a run that has just begun."""
+    return report_end(prepared, ended, begin_spending(prepared.toolset))
 
 
 def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
@@ -89,7 +96,7 @@ async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> No
     prepared = await job_of()
     ended = RunDone(COMPLETED, Usage(10, 5, 15), output=SAID, trace=Trace("req_1"))
 
-    assert report_end(prepared, ended) == ended
+    assert end_of(prepared, ended) == (AnswerReport(), ended)
     assert lines_of(prepared) == [("DEBUG", "completed, 15 tokens, request id req_1")]
 
 
@@ -102,9 +109,9 @@ async def test_share_of_the_window_is_that_of_the_last_response(
     last = Usage(window // 2, window // 4, window // 4 * 3)
     whole = Usage(4 * window, window, 5 * window)
 
-    ended = report_end(prepared, RunDone(COMPLETED, whole, last, output=SAID))
+    report, _ = end_of(prepared, RunDone(COMPLETED, whole, last, output=SAID))
 
-    assert ended.window_share in (74, 75)
+    assert report.window_share in (74, 75)
 
 
 async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
@@ -129,7 +136,8 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         call = call_of(body, valves, caller)
         call = call._replace(memory=memory)
         end = ended._replace(usage=usage)
-        return report_end(await build_chat_request(call), end).usage_note
+        report, _ = end_of(await build_chat_request(call), end)
+        return report.usage_note
 
     assert await remark(DIARY, is_admin=False) == ""
     line = await remark(DIARY)
@@ -164,7 +172,7 @@ async def test_reasoning_that_the_api_left_out_is_counted(
     """That past turns leave may be what was asked for."""
     prepared = await job_of()
 
-    report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
+    end_of(prepared, RunDone(COMPLETED, trace=Trace("req_1", removed=removed)))
 
     assert prepared.call.memory.dropped == (removed if is_counted else {})
 
@@ -179,7 +187,7 @@ async def test_failure_gets_its_id_in_the_message_and_in_the_log(
     """The server's words may quote what is set for everybody."""
     prepared = await job_of(is_admin)
 
-    ended = report_end(prepared, FAILED)
+    _, ended = end_of(prepared, FAILED)
 
     told = f"{FAILED.ending.message} (Error id: {RUN_ID}){words}"
     assert ended == FAILED._replace(ending=FAILED.ending._replace(message=told))
@@ -199,7 +207,7 @@ async def test_outputs_of_a_clients_tools_are_tools_that_ran(host: StandInHost) 
         items = [*prepared.request.input, *ran, *rest]
         request = prepared.request.model_copy(update={"input": items})
 
-        ended = report_end(prepared._replace(request=request), RunDone(COMPLETED))
+        _, ended = end_of(prepared._replace(request=request), RunDone(COMPLETED))
 
         assert ended.ending.is_failure == bool(rest)
 
@@ -240,10 +248,10 @@ async def test_who_says_what_an_answer_costs(
     valves = Valves.model_validate({"API_KEY": KEY, "SHOW_COST": True, **given})
     asked = call_of(chat("Hi"), valves)
 
-    told = report_end(await build_chat_request(asked), ended).cost
+    report, _ = end_of(await build_chat_request(asked), ended)
 
     expected = None if dollars is None else pytest.approx(dollars)
-    assert (told and told.dollars) == expected
+    assert (report.cost and report.cost.dollars) == expected
     lines = [line for line in asked.log.text().splitlines() if " cost " in line]
     assert len(lines) == bool(source)
     assert all(line.endswith(source) for line in lines)
@@ -252,7 +260,9 @@ async def test_who_says_what_an_answer_costs(
 async def test_cost_that_is_not_shown_is_in_the_log(host: StandInHost) -> None:
     asked = call_of(chat("Hi"), Valves(API_KEY=KEY))
 
-    assert report_end(await build_chat_request(asked), ENDED).cost is None
+    report, _ = end_of(await build_chat_request(asked), ENDED)
+
+    assert report.cost is None
     assert asked.log.text().count(" cost ") == 1
 
 
@@ -265,8 +275,7 @@ async def test_metadata_of_an_agent_hides_the_cost_where_it_is_hidden(
     prepared = await build_chat_request(call_of(chat("Hi"), valves))
     agent = AgentMode("gpt5_function_calling", StrategyParameters(), is_listed=True)
     prepared = prepared._replace(call=prepared.call._replace(agent=agent))
-    ended = ENDED._replace(work=RunWork(rounds=1, tool_calls=0, seconds=1.0))
 
-    metadata = report_end(prepared, ended).metadata
+    report, _ = end_of(prepared, ENDED)
 
-    assert metadata["total_price"] == pytest.approx(1.0 if shows else 0.0)
+    assert report.metadata["total_price"] == pytest.approx(1.0 if shows else 0.0)

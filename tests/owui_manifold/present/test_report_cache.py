@@ -10,6 +10,7 @@ from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Trace
+from openai_responses.loop.run import begin_spending
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
@@ -87,7 +88,8 @@ async def test_only_the_beginning_of_a_diagnosis_is_logged(host: StandInHost) ->
     valves = Valves.model_validate({"API_KEY": "sk-1", **ON})
     prepared = await build_chat_request(call_of(chat("Hi"), valves))
     diagnosis = {"type": "t" * 40, "reason": "r" * 41, "more": "x"}
-    report_end(prepared, RunDone(COMPLETED, trace=Trace("req_1", cache=diagnosis)))
+    ended = RunDone(COMPLETED, trace=Trace("req_1", cache=diagnosis))
+    report_end(prepared, ended, begin_spending(prepared.toolset))
 
     line = f"prompt cache: type {'t' * 40}, reason {'r' * 40}, cache_missed_tokens None"
     assert prepared.call.log.text().splitlines()[-1].endswith(line)

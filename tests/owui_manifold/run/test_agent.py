@@ -7,6 +7,7 @@ import pytest
 
 from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone, RunEvent
+from openai_responses.loop.run import begin_spending
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
@@ -31,7 +32,7 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     host: StandInHost,
     connections: Connections,
 ) -> None:
-    """One that ends tells what it took as its end, without what came before it."""
+    """What it took is counted without what came before it."""
     told: list[Json] = []
 
     async def emit(event: Json) -> None:
@@ -52,7 +53,10 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     assert call.agent
     toolset = prepared.toolset._replace(earlier=EarlierSpending(rounds=3, calls=2))
     shown: list[RunEvent] = []
-    run = run_agent(prepared, call.agent, toolset, prepared.limits, connections)
+    spending = begin_spending(toolset)
+    run = run_agent(
+        prepared, call.agent, toolset, prepared.limits, connections, spending
+    )
     async with aclosing(run) as events:
         async for event in events:
             shown.append(event)
@@ -65,5 +69,6 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
         metadata = report["data"]["execution_metadata"]
         assert (metadata["rounds"], metadata["tool_calls"]) == (2, 1)
         assert bool(metadata["total_price"]) == shows_cost
-    works = [event.work for event in shown if isinstance(event, RunDone)]
-    assert [work[:2] for work in works if work] == [(2, 1)] * (not is_stopped)
+    ends = [event for event in shown if isinstance(event, RunDone)]
+    assert len(ends) == (not is_stopped)
+    assert (spending.own_rounds, spending.own_calls) == (2, 1)

@@ -1,0 +1,335 @@
+"""What an error of the API is about, as a word: its own code, or one of ours.
+
+Other servers, and some of OpenAI's refusals, have no code, one for many causes, or a
+wrong one; then a status, a place in the request or certain words tell the cause. The
+message for each word is in `endings`.
+"""
+
+import re
+
+from openai_responses.errors import CONTENT_FILTER, UNREAD_REASONING, ApiError
+
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+NO_RESPONSES_API = "no_responses_api"
+"""Our word for a server that answers at every address, and says so with a status of 200."""
+REFUSED_SAFEGUARD = "refused_safeguard"
+"""Our word for a server that refuses one of `STRICT_LACKS`."""
+STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
+"""Safeguards that are never left out after a refusal, and are not in strict requests."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
+
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "moderation_blocked",
+        CONTENT_FILTER,
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
+"""Ends of such codes, also of those that nobody listed."""
+
+FINAL_CODES = SAFETY_STOPS | {
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    WRONG_KEY,
+    NO_RESPONSES_API,
+}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
+
+NO_CREDIT = "insufficient_quota"
+NO_CREDIT_CODES = frozenset(
+    {
+        NO_CREDIT,
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
+        # Codex's own server: a limit of hours or days
+        "usage_limit_reached",
+        "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
+
+FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = FILE_CODES | frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image, or of another file in the chat."""
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(code in FINAL_CODES for code in _list_codes(error))
+
+
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
+    return is_known or find_certain_cause(error) == NO_CREDIT
+
+
+_REJECTED_CODES = (
+    "invalid_request",
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def failure_words(error: ApiError) -> list[str]:
+    """Return the words that a message can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
+def refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a message can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
+    if status == 401:
+        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
+        about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status in (400, 422) and error.param in STRICT_LACKS:
+        words.append(REFUSED_SAFEGUARD)
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not is_about_address(error):
+            own_word = ""
+    words.append(own_word)
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
+_PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
+    (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
+        r"|'input(\S*(content|text))?': (array|string) too long",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
+        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|model is not supported when using Codex",
+        "model_not_found",
+    ),
+    (
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits"
+        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        r"|reaching the monthly spending limit|used up your daily free allocation"
+        r"|out of call volume quota"
+        # OpenRouter, of a day
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
+        NO_CREDIT,
+    ),
+    (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+_CERTAIN_PHRASES = (
+    (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    # OpenAI; Google, with a status of 400
+    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # Azure, with a status of 401: a role of Entra ID
+    (r"lacks the required data action", MISSING_SCOPE),
+    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
+    # Azure, of a dated version in the address
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
+    # Bedrock, as a 403
+    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
+    # xAI, as a 429 (continuedev/continue 10373)
+    (
+        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        NO_CREDIT,
+    ),
+    (r"\ALoading model\b", LOADING_MODEL),
+    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
+    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    (
+        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        CONTENT_FILTER,
+    ),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+_MAX_SEARCHED = 2000
+"""Characters of a message; what follows may quote a chat."""
+
+
+def find_certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says.
+
+    A policy that is not known here is one all the same.
+    """
+    code = error.code or ""
+    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
+        return "invalid_prompt"
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
+def _list_codes(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:_MAX_SEARCHED]
+    codes = [find_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            codes.append(code)
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]

@@ -1,0 +1,22 @@
+"""What the words of a refusal mean; the messages are tested in test_endings.py."""
+
+from openai_responses.causes import is_final
+from openai_responses.errors import ApiError, read_error_body
+from upstream.refusals import REFUSED_BODIES
+
+
+def test_moderation_is_final() -> None:
+    """Neither another attempt nor another server gets around it."""
+    final = {
+        name
+        for name, refused in REFUSED_BODIES.items()
+        if is_final(read_error_body(refused.body.encode()))
+    }
+    assert final == {
+        *("OpenRouter's moderation", "xAI's moderation", "Portkey's guardrail"),
+        *("LiteLLM's guardrail", "LiteLLM's moderation", "DashScope's inspection"),
+        *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
+        *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
+    }
+    quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
+    assert not is_final(quoted)
