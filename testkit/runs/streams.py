@@ -15,9 +15,9 @@ from typing import NamedTuple
 import pytest
 
 from runs.transcripts import FOLDER as SIMULATED
+from upstream.odd_streams import FOLDER
 
 TESTKIT = Path(__file__).resolve().parents[1]
-OTHERS = TESTKIT / "streams" / "others"
 RECORDINGS = TESTKIT.parents[1] / "shared" / "recordings"
 
 SIMULATIONS = (
@@ -119,7 +119,7 @@ def _recordings() -> Iterator[Stream]:
 
 _SIMULATED_FILES = _files(SIMULATED)
 STREAMS = (
-    *(Stream(name, files) for name, files in _files(OTHERS).items()),
+    *(Stream(name, files) for name, files in _files(FOLDER).items()),
     *(Stream(name, _SIMULATED_FILES[name], is_simulated=True) for name in SIMULATIONS),
     *_recordings(),
 )

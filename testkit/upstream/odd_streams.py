@@ -94,14 +94,6 @@ async def answer_without_eyes(request: web.Request) -> web.StreamResponse:
     return await stream_in_pieces(request, stream_of(LATE_ENDS))
 
 
-def assert_thought_ends_before_text(chunks: list[dict[str, Any]]) -> None:
-    """Check what a page gets of LATE_ENDS: its time is that of the thought alone."""
-    types = [chunk.get("type") for chunk in chunks]
-    ended = types.index("response.output_item.done")
-    assert chunks[ended]["item"]["type"] == "reasoning"
-    assert ended < types.index("response.output_text.delta")
-
-
 def listed_by_llama_cpp(tokens: int) -> dict[str, Any]:
     """Return what llama.cpp lists of its model (recorded, b10434)."""
     meta = {"vocab_type": 2, "n_ctx": tokens, "n_ctx_train": 8192, "ftype": "Q4_1"}

@@ -20,10 +20,10 @@ from openai_responses.transport.stream import TextDelta
 from runs.against_server import Runs, Told, asking, end_of, report, simulated
 from runs.joining import joined
 from runs.log import log_of
-from runs.streams import OTHERS
 from runs.transcripts import FOLDER
 from simulator import RecordedRequest, Simulator
 from upstream import wire
+from upstream.odd_streams import stream_of
 from upstream.server import (
     Answerer,
     Upstream,
@@ -130,7 +130,7 @@ REST = streaming(_transcript("resumed/background-drop.sse"))
 
 async def test_words_of_a_proxy_in_the_stream_end_the_run(runs: Runs) -> None:
     """As they do without a background request: such words have no number."""
-    stream = streaming((OTHERS / "error-of-plain-words.sse").read_bytes())
+    stream = streaming(stream_of("error-of-plain-words"))
     told = await told_by(runs, stream, within=HASTY)
     plain = await runs.against(stream, within=HASTY)
     assert told.ending == plain.ending
