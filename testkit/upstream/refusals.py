@@ -5,6 +5,16 @@ The bodies were published with bug reports; ids and keys in them are replaced.
 
 from typing import NamedTuple
 
+QUOTA_CODES = (
+    "credit_balance_exhausted",
+    "insufficient_quota",
+    "organization_spend_limit_exceeded",
+    "organization_usage_limit_exceeded",
+    "project_spend_limit_exceeded",
+    "project_usage_limit_exceeded",
+)
+"""The codes of a used up quota, as the API names them."""
+
 
 class RefusedBody(NamedTuple):
     """An answer of a server, and the message of the pipe about it."""
