@@ -18,8 +18,8 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import METADATA_KEY
-from runs.sample import call
 from runs.scripted import ScriptedProvider
+from runs.tools import calling
 from shells.answer_log import AnswerLog, LogLevel
 from strategies.metadata import RunMetadata
 from strategies.parameters import StrategyParameters
@@ -97,7 +97,7 @@ def host_tool(name: str = "host_weather") -> Json:
 
 def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
     """A call of a tool."""
-    return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
+    return calling(name, number, f'{{"city":"{city}"}}')
 
 
 def called_by_the_host(

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from chats.pictures import PIXEL
 from golden_run.built_files import Settings
 from golden_run.pipe_chats import ChatPlan, Question
 from golden_run.replay_server import API_KEY
@@ -73,13 +74,9 @@ def _asking(*texts: str) -> tuple[Question, ...]:
     return tuple(Question(text) for text in texts)
 
 
-_PICTURE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-    "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-)
 _WITH_PICTURE = (
     {"type": "text", "text": "What is this?"},
-    {"type": "image_url", "image_url": {"url": _PICTURE}},
+    {"type": "image_url", "image_url": {"url": PIXEL}},
 )
 _TITLE_PROMPT = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
 _CHOICES: Settings = {

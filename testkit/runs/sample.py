@@ -1,7 +1,7 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,6 +46,7 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
+from runs.tools import calling
 from runs.transcripts import FOLDER as STREAMS
 from stand_in.signing import SIGN
 
@@ -89,17 +90,9 @@ def refusal(name: str, text: str) -> Item:
     return {**item, "content": [{"type": "refusal", "refusal": text}]}
 
 
-def call(name: str, arguments: str = '{"city": "Bern"}', **more: Any) -> Item:
-    """A call of a tool as the wire ends it."""
-    return {
-        "id": f"fc_{name}",
-        "type": "function_call",
-        "call_id": f"call_{name}",
-        "name": "get_weather",
-        "arguments": arguments,
-        "status": "completed",
-        **more,
-    }
+def call(number: str, arguments: str = '{"city": "Bern"}', **more: Any) -> Item:
+    """A call of one tool as the wire ends it."""
+    return calling("get_weather", number, arguments, **more)
 
 
 def custom_call(name: str, text: str) -> Item:
@@ -152,15 +145,12 @@ def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
     return _reported(events)
 
 
-def run_with_tools(
-    *outputs: Item, card: Mapping[str, Any] | None = None
-) -> list[RunEvent]:
-    """What a run reports that answers two calls and a text; `card` is the first's."""
+def run_with_tools(*outputs: Item) -> list[RunEvent]:
+    """What a run reports that answers two calls and a text."""
     first = run_of(reasoning("1"), call("1"), call("2"))
     given = outputs or (output("1"), output("2", "snow"))
     answered: list[RunEvent] = [
-        ToolOutput(3 + number, item, number == 1, (card or {}) if number == 0 else {})
-        for number, item in enumerate(given)
+        ToolOutput(3 + number, item, number == 1) for number, item in enumerate(given)
     ]
     head = ItemAdded(5, _begun(message("1", "")))
     text: list[RunEvent] = [
@@ -293,12 +283,8 @@ class Ids:
 class Page:
     """Shows a run as the pipe does: texts are cited before they are rendered."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-    ) -> None:
-        self._citations = Citations(known)
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._citations = Citations()
         self._view = NativeRenderer(now, HostedItems)
 
     @property
