@@ -29,14 +29,12 @@ def counted_requests(server: OpenWebUI, user: User) -> int:
 
 
 @asynccontextmanager
-async def administration(
-    admin: User, function_id: str = ADMINISTRATION, **valves: str
-) -> AsyncIterator[None]:
+async def administration(admin: User, **valves: str) -> AsyncIterator[None]:
     """Have the built filter, with its settings, active for the pipe."""
     source = BUILT.read_text("utf-8")
-    await admin.install_function(function_id, source, "Administration")
+    await admin.install_function(ADMINISTRATION, source, "Administration")
     try:
-        await admin.set_valves(function_id, dict(valves))
+        await admin.set_valves(ADMINISTRATION, dict(valves))
         yield
     finally:
-        await admin.delete_function(function_id)
+        await admin.delete_function(ADMINISTRATION)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +10,7 @@ from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, settings_changed
 from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
 BUILT_PIPELINE = Path(__file__).parents[3] / "pipelines/gpt5_agent_strategies.py"
@@ -25,17 +26,11 @@ async def install_pipeline(server: PipelinesServer, valves: Json) -> None:
     await server.set_valves(PIPELINE_ID, valves)
 
 
-@asynccontextmanager
-async def agent_valves_changed(
+def agent_valves_changed(
     server: PipelinesServer, **changes: Any
-) -> AsyncIterator[None]:
+) -> AbstractAsyncContextManager[None]:
     """Other valves for a while."""
-    before = await server.valves(PIPELINE_ID)
-    await server.set_valves(PIPELINE_ID, before | changes)
-    try:
-        yield
-    finally:
-        await server.set_valves(PIPELINE_ID, before)
+    return valves_changed(server, PIPELINE_ID, **changes)
 
 
 def own_valves(simulator: Simulator) -> Json:

@@ -68,16 +68,15 @@ def add_made_up_use(
     people: Sequence[str],
     models: Sequence[str],
     today: date,
-    days: int = 30,
 ) -> int:
-    """Write rows as the filter does; return the millionths of a dollar of all.
+    """Write rows of a month as the filter does; return the millionths of a dollar of all.
 
     The tables have to be there. In the last week the cache is hardly read.
     """
     random = Random(4)
     usage: list[Json] = []
     bought: list[Json] = []
-    for age in range(days):
+    for age in range(30):
         day = today - timedelta(age)
         for person in people:
             for rank, model in enumerate(models):
