@@ -127,13 +127,6 @@ def _is_user_text(item: Item) -> bool:
     return item.get("role") == "user" and bool(read_message_text(item))
 
 
-def parse_input(given: str | Sequence[Item]) -> Sequence[Item]:
-    """Return an input as a list of items."""
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    return given
-
-
 def read_message_text(message: Item) -> str:
     """Return the text of a message whose content is a string or a list of parts."""
     content = message.get("content") or ""

@@ -234,8 +234,3 @@ def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
     stream = b"".join(blocks)[: len(text)]
     masked = int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")
     return masked.to_bytes(len(text), "big")
-
-
-def shorten_seal(text: str) -> str:
-    """Return the ends of encrypted content, as error messages show them."""
-    return text if len(text) <= 16 else f"{text[:4]}...{text[-4:]}"
