@@ -110,7 +110,9 @@ class AgentChat(GoldenChat):
             answer = await self._ask(number, question, self.functions.convert(output))
             yielded.append(answer)
             output += shown_items(answer, self.functions)
-            calls = _open_calls(output)
+            done = {i.get("call_id") for i in output if i["type"] in _OUTPUT_TYPES}
+            calls = [item for item in output if item["type"] in _CALL_TYPES]
+            calls = [call for call in calls if call["call_id"] not in done]
             if not calls:
                 break
             output += [_answer_call(call, is_alone=len(calls) == 1) for call in calls]
@@ -150,13 +152,6 @@ class AgentChat(GoldenChat):
         user = {"id": "user-1", "name": "Ada", "role": "user", **question.user}
         passed = await self.pipeline.inlet({**body, "metadata": metadata}, user)
         return {name: passed[name] for name in passed if name != "metadata"}
-
-
-def _open_calls(output: list[Json]) -> list[Json]:
-    """Return the calls without an output."""
-    answered = {item.get("call_id") for item in output if item["type"] in _OUTPUT_TYPES}
-    calls = [item for item in output if item["type"] in _CALL_TYPES]
-    return [call for call in calls if call["call_id"] not in answered]
 
 
 def _answer_call(call: Json, *, is_alone: bool) -> Json:
