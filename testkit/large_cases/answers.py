@@ -14,8 +14,7 @@ from large_cases.chats import (
     ORIGIN,
     SIGN,
     call_item,
-    message_item,
-    reasoning_item,
+    thought_item,
 )
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
@@ -31,6 +30,7 @@ from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import write_records
 from strategies.thoughts import RunTexts
+from upstream.wire import message_item
 
 Work = Callable[[], object]
 
@@ -42,7 +42,7 @@ _DELTA_CHARACTERS = 100_000
 
 def _show_and_record(events: Iterable[RunEvent]) -> None:
     """Show an answer in the page, and record it, as the pipe does."""
-    view = NativeRenderer(_no_time, HostedItems)
+    view = NativeRenderer(lambda: 0.0, HostedItems)
     scope = RecordScope(MODEL, "a", ORIGIN, keeps_reasoning=True, carrier="output")
     ulids = itertools.count()
 
@@ -65,10 +65,6 @@ def _as_stored(event: Any) -> AnswerEvent:
     record = event.record
     value = write_records({record.ulid: record}, SIGN)
     return StoredRecord(record_item(record.ulid, value), event.output_index)
-
-
-def _no_time() -> float:
-    return 0.0
 
 
 def _consume(chunks: Iterable[object]) -> None:
@@ -137,8 +133,8 @@ def _answer_with_phase(count: int, phase: str) -> Work:
     output: list[Item] = []
     for number in range(count):
         text = f"Step {number}."
-        reasoning = reasoning_item(number)
-        message = message_item(number, text, phase=phase)
+        reasoning = thought_item(number)
+        message = message_item(text, at=number, phase=phase)
         index = len(output)
         events += [ItemAdded(index, reasoning), ItemDone(index, reasoning)]
         events += _message_events(index + 1, message, text)
@@ -179,14 +175,16 @@ def _message_with_links(count: int) -> Item:
             }
         )
         text += f"([a.example]({url})) "
-    return message_item(0, text, annotations)
+    message = message_item(text)
+    message["content"][0]["annotations"] = annotations
+    return message
 
 
 def calls_of_the_agent(count: int) -> Work:
     """Calls and texts of one round of the pipeline's agent."""
     items = []
     for number in range(count):
-        items.append(message_item(number, f"Step {number}."))
+        items.append(message_item(f"Step {number}.", at=number))
         items.append(call_item(number))
     return partial(_show_round, [*_item_events(items), ResponseDone("completed")])
 
@@ -213,7 +211,7 @@ def foreign_lines(characters: int) -> Work:
 def half_links(characters: int) -> Work:
     """A text of beginnings of links."""
     text = _repeat("[a](https://b(c [d]([https://e?utm_source=openai ", characters)
-    message = message_item(0, text)
+    message = message_item(text)
     events = [*_message_events(0, message, text), _done([message])]
     return partial(_show_and_record, events)
 
