@@ -192,11 +192,9 @@ def build_client_items(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def strip_item(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as a client sends it back; hosted items keep their ids."""
+    """Return an item as a client sends it back; searches keep their ids."""
     if item["type"] == "web_search_call":
         return {**item, "action": without_fields(item["action"], "sources")}
-    if item["type"] in ("file_search_call", "code_interpreter_call"):
-        return item
     if item["type"].startswith("mcp"):
         return without_fields(item, "status")
     sent = without_fields(item, "id", "status")
