@@ -38,14 +38,14 @@ class HostChat:
     """One chat; `output` are the items of the answer that grows.
 
     `asked` is what the agent is asked each time, but for the messages; `tool` runs the
-    host's tools, `person` answers its questions, None rejects them.
+    host's tools, `person` answers its questions.
     """
 
     host: HostFunctions
     asked: AgentRequest
     provider: ScriptedProvider
     tool: Answerer = raining
-    person: Callable[[Json], str | None] = allowing
+    person: Callable[[Json], str] = allowing
     emits_thoughts: bool = True
     messages: list[Json] = field(default_factory=list)
     output: list[Item] = field(default_factory=list)
@@ -73,7 +73,9 @@ class HostChat:
         self.calls = []
         while True:
             await self._call()
-            waiting = self._unanswered()
+            done = {i.get("call_id") for i in self.output if is_call_output(i)}
+            calls = [item for item in self.output if is_call(item)]
+            waiting = [call for call in calls if call["call_id"] not in done]
             if not waiting:
                 return [event for call in self.calls for event in call]
             for call in waiting:
@@ -93,10 +95,6 @@ class HostChat:
         self.chunks += chunks
         self.output += shown
 
-    def _unanswered(self) -> list[Item]:
-        done = {i.get("call_id") for i in self.output if is_call_output(i)}
-        return [i for i in self.output if is_call(i) and i["call_id"] not in done]
-
     def _answer(self, call: Item, *, alone: bool) -> None:
         """Run a tool as the host does, or show its question (ask_user.py)."""
         arguments = json.loads(call["arguments"])
@@ -114,11 +112,8 @@ class HostChat:
         answers: dict[str, Json] = {}
         for question in questions:
             self.questions.append(question)
-            answer = self.person(question)
-            if answer is None:
-                return "Error: tool call rejected by user."
             labels = [option["label"] for option in question["options"]]
-            index = labels.index(answer)
+            index = labels.index(self.person(question))
             answers[question["id"]] = {
                 "type": "option",
                 "option_index": index,

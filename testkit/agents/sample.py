@@ -48,9 +48,6 @@ class KeptLog(AnswerLog):
     def _write(self, level: LogLevel, one_line: str) -> None:
         self.lines.append(one_line)
 
-    def _write_audit(self, line: str) -> None:
-        self.lines.append(line)
-
     @property
     def metadata(self) -> list[Json]:
         """What answers took, as the log has it."""

@@ -133,11 +133,6 @@ class OpenWebUI:
                 await asyncio.sleep(0.1)
         raise BootError(f"Open WebUI did not come up:\n{self.log()[-4000:]}")
 
-    async def crash_and_restart(self) -> None:
-        """Kill the process and start another; people stay signed in."""
-        self.kill()
-        await self.start_again()
-
     def kill(self) -> None:
         """End the process as a machine that fails does."""
         if self._process is None:

@@ -3,9 +3,9 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from pathlib import Path
 from typing import Any
 
+from golden_run.built_files import BUILT_PIPELINE
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, settings_changed
@@ -13,7 +13,6 @@ from hosts.servers.pipelines_server import PipelinesServer
 from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
-BUILT_PIPELINE = Path(__file__).parents[3] / "pipelines/gpt5_agent_strategies.py"
 PIPELINE_ID = "gpt5_agent_strategies"
 FUNCTION_CALLING = f"{PIPELINE_ID}.gpt5_function_calling"
 REACT = f"{PIPELINE_ID}.gpt5_react"
