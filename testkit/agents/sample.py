@@ -78,7 +78,6 @@ class WeatherTool:
         self._result = result
 
     async def execute(self, args: Json) -> object:
-        """Say that it rains."""
         self.called.append(args)
         if self._failing:
             raise ValueError("the password is hunter2")
@@ -93,7 +92,6 @@ def host_tool(name: str = "host_weather") -> Json:
 
 
 def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
-    """A call of a tool."""
     return calling(name, number, f'{{"city":"{city}"}}')
 
 

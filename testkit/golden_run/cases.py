@@ -59,7 +59,6 @@ class SimulatedChat:
     tool_seconds: float = 0
 
     def plan(self) -> ChatPlan:
-        """Return the chat with all its settings."""
         settings = {**_COMMON, "API_KEY": KEY, "MODEL": self.model, **self.settings}
         return ChatPlan(
             self.questions,

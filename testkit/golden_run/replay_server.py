@@ -1,7 +1,6 @@
 """A server on 127.0.0.1 that answers with transcripts and records its requests."""
 
 import asyncio
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
@@ -50,12 +49,7 @@ class ReplayServer:
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Let stalled answers end, then close."""
         self._is_closing.set()
         if self._runner:

@@ -26,7 +26,6 @@ def log_of(events: Iterable[RunEvent]) -> list[str]:
 
 
 def answer_text(events: Iterable[RunEvent]) -> str:
-    """Return the text of an answer."""
     deltas = [event for event in events if isinstance(event, TextDelta)]
     return "".join(delta.text for delta in deltas if delta.kind == "text")
 

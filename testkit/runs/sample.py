@@ -198,7 +198,6 @@ def answered_call(item: Item) -> Item:
 
 
 def run_of_transcript(name: str, folder: Path = STREAMS) -> list[RunEvent]:
-    """What the run of a transcript reports."""
     return _reported(_parsed([(folder / name).read_bytes()], joins_deltas=False))
 
 
@@ -293,7 +292,6 @@ class Page:
         return self._view.shown.items
 
     def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
-        """The chunks of an event."""
         if isinstance(event, Marker | SourceCited | StoredRecord | TurnDetails):
             yield from self._view.render(event)
             return

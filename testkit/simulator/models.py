@@ -35,7 +35,6 @@ class ModelFacts:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model can reason at all."""
         return bool(self.efforts)
 
     @property

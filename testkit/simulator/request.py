@@ -56,7 +56,6 @@ class ValidRequest:
 
     @property
     def last_user_text(self) -> str:
-        """The text of the last user message."""
         questions = [item for item in self.items if _is_user_text(item)]
         return read_message_text(questions[-1]) if questions else ""
 
@@ -136,7 +135,6 @@ def read_message_text(message: Item) -> str:
 
 
 def read_output_text(item: Item) -> str:
-    """Return the text of a call's output."""
     output = item["output"]
     if isinstance(output, str):
         return output

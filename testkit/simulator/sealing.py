@@ -49,7 +49,6 @@ class ItemPosition:
     partner: int = NO_PARTNER
 
     def id(self, prefix: str) -> str:
-        """Return the id of the item at this position."""
         head = f"{self.response}{self.index:02x}{self.partner:02x}"
         return f"{prefix}_{head}{make_digest(head)[:20]}"
 

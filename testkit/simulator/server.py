@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
@@ -71,12 +70,10 @@ class Simulator:
 
     @property
     def stored_ids(self) -> list[str]:
-        """The ids of the stored responses."""
         return self._responses.ids()
 
     @property
     def uploads(self) -> UploadStore:
-        """The uploaded files."""
         return self._responder.uploads
 
     @property
@@ -163,12 +160,7 @@ class Simulator:
         await self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def _get_models(self, request: web.Request) -> web.Response:

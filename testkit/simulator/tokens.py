@@ -76,7 +76,6 @@ class PromptCache:
         return tokens // CACHE_STEP_TOKENS * CACHE_STEP_TOKENS
 
     def forget(self) -> None:
-        """Empty the cache."""
         self._seen.clear()
 
 

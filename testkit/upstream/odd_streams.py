@@ -113,7 +113,6 @@ def of_context(tokens: int, answer: Answerer) -> Answerer:
 
 
 def stream_of(name: str) -> bytes:
-    """Return the stream of one response."""
     return (FOLDER / f"{name}.sse").read_bytes()
 
 

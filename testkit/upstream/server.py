@@ -5,7 +5,6 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from ssl import SSLContext
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
@@ -81,17 +80,10 @@ class Upstream:
             raise
 
     async def __aenter__(self) -> Self:
-        """Listen."""
         await self._server.start_server(ssl=self._tls)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the server."""
+    async def __aexit__(self, *_: object) -> None:
         await self._server.close()
 
 

@@ -252,7 +252,6 @@ class ChatPage:
 
     @property
     def answers(self) -> Locator:
-        """The answers on the page."""
         return self.page.locator(".chat-assistant")
 
     async def ask(self, text: str, *, wait: bool = True) -> None:
@@ -333,6 +332,5 @@ class ChatPage:
         await self.page.wait_for_function(RESTS)
 
     async def screenshot(self, path: Path) -> None:
-        """A picture of the page."""
         path.parent.mkdir(exist_ok=True)
         await self.page.screenshot(path=path)

@@ -83,7 +83,6 @@ class Turn:
                 await self.changed.wait()
 
     def see(self, event: Json) -> None:
-        """Note one event."""
         self.events.append(event)
         body = event.get("data") or {}
         done = event.get("type") == "chat:completion" and body.get("done")

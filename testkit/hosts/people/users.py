@@ -68,7 +68,6 @@ class User(Client):
         return await self.set_active(function_id)
 
     async def set_active(self, function_id: str) -> Json:
-        """Switch a function on."""
         return await self._toggle(function_id, "toggle", "is_active", True)
 
     async def set_global(self, function_id: str, on: bool = True) -> Json:
@@ -83,7 +82,6 @@ class User(Client):
         return function
 
     async def delete_function(self, function_id: str) -> None:
-        """Remove a function."""
         await self.call("DELETE", f"/api/v1/functions/id/{function_id}/delete")
 
     async def valves_spec(self, function_id: str) -> Json:
@@ -170,7 +168,6 @@ class User(Client):
         return await self._chat(chat_id, "", {"chat": chat})
 
     async def clone_chat(self, chat_id: str) -> Json:
-        """Copy a chat."""
         return await self._chat(chat_id, "/clone", {})
 
     async def fork_chat(self, chat_id: str, message_id: str) -> Json:

@@ -160,7 +160,6 @@ class OpenWebUI:
 
     @property
     def is_running(self) -> bool:
-        """The process is there."""
         return self._process is not None and self._process.poll() is None
 
     @property

@@ -127,7 +127,6 @@ class PipelinesServer(Client):
 
     @property
     def is_running(self) -> bool:
-        """The process is there."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -136,7 +135,6 @@ class PipelinesServer(Client):
         return self._process.poll() if self._process else None
 
     def log(self) -> str:
-        """What the server has printed."""
         return (self.home / "server.log").read_text(errors="replace")
 
     # ---- what an administrator does
@@ -153,7 +151,6 @@ class PipelinesServer(Client):
             return reply
 
     async def models(self) -> list[Json]:
-        """The models that are offered."""
         listed: list[Json] = (await self.call("GET", "/models"))["data"]
         return listed
 
