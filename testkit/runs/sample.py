@@ -352,6 +352,11 @@ def tell(
     return shown
 
 
+def natives(chunks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The chunks that are events of items, of which the host makes what it stores."""
+    return [chunk for chunk in chunks if "type" in chunk]
+
+
 def recorded(
     events: Iterable[RunEvent], recorder: Recorder | DetailsRecorder
 ) -> Iterator[AnswerEvent | NewRecord]:
