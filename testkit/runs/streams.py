@@ -20,36 +20,13 @@ from upstream.odd_streams import FOLDER
 TESTKIT = Path(__file__).resolve().parents[1]
 RECORDINGS = TESTKIT.parents[1] / "shared" / "recordings"
 
-SIMULATIONS = (
-    "background-drop",
-    "cache-miss",
-    "chat-cr",
-    "count-failed",
-    "count-late",
-    "custom-tool",
-    "draw-failed",
-    "draw-generating",
-    "draw-only",
-    "early-delta",
-    "file-search",
-    "late-reason",
-    "mcp-approvals",
-    "mcp-error",
-    "mcp-http-error",
-    "mcp-unlisted",
-    "misaligned",
-    "parallel-unknown-keepalive",
-    "reasoning-text",
-    "refusal",
-    "remark-cut",
-    "remarks",
-    "remarks-only",
-    "search-failed",
-    "search-twice",
-    "too-large",
-    "tool-cut",
-    "web-search",
-)
+_SIMULATIONS = """
+background-drop cache-miss chat-cr count-failed count-late custom-tool draw-failed
+draw-generating draw-only early-delta file-search late-reason mcp-approvals mcp-error
+mcp-http-error mcp-unlisted misaligned parallel-unknown-keepalive reasoning-text refusal
+remark-cut remarks remarks-only search-failed search-twice too-large tool-cut web-search
+"""
+SIMULATIONS = tuple(_SIMULATIONS.split())
 """Scenarios of the simulator that bring what no other stream here brings: a type of
 event or item, or a branch of the code that reads, shows or keeps them."""
 
