@@ -6,7 +6,6 @@ Each function prepares one case of a given size and returns its work.
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from gpt5_agent.shell.views import HostRenderer
 from large_cases.chats import (
@@ -21,7 +20,7 @@ from openai_responses.items import Item
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
-from owui_chat.events import AnswerEvent, StoredRecord
+from owui_chat.events import StoredRecord
 from owui_chat.render.completions import ChunkRenderer
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
@@ -54,17 +53,13 @@ def _show_and_record(events: Iterable[RunEvent]) -> None:
     for event in events:
         for cited in citations.feed(event):
             for recorded in recorder.feed(cited):
-                _consume(view.render(_as_stored(recorded)))
-
-
-def _as_stored(event: Any) -> AnswerEvent:
-    """Return a new record as it is stored; any other event as it is."""
-    if not isinstance(event, NewRecord):
-        answer_event: AnswerEvent = event
-        return answer_event
-    record = event.record
-    value = write_records({record.ulid: record}, SIGN)
-    return StoredRecord(record_item(record.ulid, value), event.output_index)
+                if not isinstance(recorded, NewRecord):
+                    _consume(view.render(recorded))
+                    continue
+                record, index = recorded
+                value = write_records({record.ulid: record}, SIGN)
+                stored = StoredRecord(record_item(record.ulid, value), index)
+                _consume(view.render(stored))
 
 
 def _consume(chunks: Iterable[object]) -> None:
