@@ -5,17 +5,18 @@ in between is written here (docs/reference/open-webui.md, "Rounds of tools").
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents.sample import events_of
 from event_loops.skipping_loop import run_skipping
+from golden_run.agent_chats import answer_questions, stored_output
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.views import HostRenderer
 from hosts.servers.functions import HostFunctions
-from openai_responses.items import Item, is_call, is_call_output
+from openai_responses.items import Item, open_calls
 from openai_responses.requests.replay import origin_at
 from runs.scripted import ScriptedProvider
 
@@ -73,9 +74,7 @@ class HostChat:
         self.calls = []
         while True:
             await self._call()
-            done = {i.get("call_id") for i in self.output if is_call_output(i)}
-            calls = [item for item in self.output if is_call(item)]
-            waiting = [call for call in calls if call["call_id"] not in done]
+            waiting = open_calls(self.output)
             if not waiting:
                 return [event for call in self.calls for event in call]
             for call in waiting:
@@ -102,33 +101,10 @@ class HostChat:
         call |= {"status": "completed"}
         if call["name"] != "ask_user":
             self.ran.append(call["name"])
-            self._return(call, self.tool(call["name"], arguments))
+            text = self.tool(call["name"], arguments)
         elif not alone:
-            self._return(call, "Error: ask_user must be the only tool call")
+            text = "Error: ask_user must be the only tool call"
         else:
-            self._return(call, self._asked_person(arguments["questions"]))
-
-    def _asked_person(self, questions: Sequence[Json]) -> str:
-        answers: dict[str, Json] = {}
-        for question in questions:
-            self.questions.append(question)
-            labels = [option["label"] for option in question["options"]]
-            index = labels.index(self.person(question))
-            answers[question["id"]] = {
-                "type": "option",
-                "option_index": index,
-                **question["options"][index],
-            }
-        return json.dumps({"status": "answered", "answers": answers})
-
-    def _return(self, call: Mapping[str, Any], text: str) -> None:
-        part = {"type": "input_text", "text": text}
-        self.output.append(
-            {
-                "type": "function_call_output",
-                "id": f"fco_{call['call_id']}",
-                "call_id": call["call_id"],
-                "output": [part],
-                "status": "completed",
-            }
-        )
+            self.questions += arguments["questions"]
+            text = answer_questions(arguments["questions"], self.person)
+        self.output.append(stored_output(call, text))
