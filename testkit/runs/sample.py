@@ -49,6 +49,7 @@ from owui_chat.storage.records import Record, write_records
 from runs.tools import calling
 from runs.transcripts import FOLDER as STREAMS
 from stand_in.signing import SIGN
+from upstream.wire import message_item, reasoning_item
 
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
@@ -61,27 +62,15 @@ USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 def reasoning(name: str, summary: str = "Thinking.", **more: Any) -> Item:
     """A reasoning item as the wire ends it."""
-    return {
-        "id": f"rs_{name}",
-        "type": "reasoning",
-        "summary": [{"type": "summary_text", "text": summary}],
-        "encrypted_content": f"sealed-{name}",
-        "status": "completed",
-        **more,
-    }
+    item = reasoning_item(summary, at=name, sealed=f"sealed-{name}")
+    return {**item, "status": "completed", **more}
 
 
 def message(name: str, text: str, phase: str | None = None, **part: Any) -> Item:
     """A message of the model as the wire ends it."""
-    shown = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    return {
-        "id": f"msg_{name}",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [{**shown, **part}],
-        **({"phase": phase} if phase else {}),
-    }
+    item = message_item(text, at=name, phase=phase)
+    item["content"][0] |= {"logprobs": [], **part}
+    return item
 
 
 def refusal(name: str, text: str) -> Item:

@@ -19,7 +19,7 @@ USAGE = {
 }
 
 
-def message_item(*texts: str, at: int = 0, phase: str | None = None) -> Item:
+def message_item(*texts: str, at: int | str = 0, phase: str | None = None) -> Item:
     """Return a message with one content part a text."""
     content = [{"type": "output_text", "text": t, "annotations": []} for t in texts]
     more = {"phase": phase} if phase else {}
@@ -33,7 +33,7 @@ def message_item(*texts: str, at: int = 0, phase: str | None = None) -> Item:
     }
 
 
-def reasoning_item(*summaries: str, at: int = 0, sealed: str = "sealed") -> Item:
+def reasoning_item(*summaries: str, at: int | str = 0, sealed: str = "sealed") -> Item:
     """Return a reasoning item with one summary part a text."""
     return {
         "id": f"rs_{at}",
