@@ -30,7 +30,6 @@ class RecordedRequest:
     started_at: float
     method: str = "POST"
     query: dict[str, str] = field(default_factory=dict)
-    connection: tuple[str, int] | None = None
     scenario: str | None = None
     status: int | None = None
     response: dict[str, Any] | None = None

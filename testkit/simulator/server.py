@@ -228,7 +228,6 @@ class Simulator:
             body = read_json(await request.read())
         except ValueError:
             body = None
-        transport = request.transport
         record = RecordedRequest(
             path=request.path,
             method=request.method,
@@ -239,7 +238,6 @@ class Simulator:
             },
             body=body if isinstance(body, dict) else {},
             started_at=self._clock(),
-            connection=transport.get_extra_info("peername") if transport else None,
         )
         self.requests.append(record)
         await self._notify()

@@ -34,8 +34,6 @@ class Upstream:
         self._answer = answer
         self._tls = tls
         self.requests: list[web.Request] = []
-        self.arrived: list[float] = []
-        """When each request came, in seconds of the loop's clock."""
         self.bodies: list[Any] = []
         self.connections: set[Any] = set()
         self.left = asyncio.Event()
@@ -62,7 +60,6 @@ class Upstream:
         return len(self._server.handler.connections)
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        self.arrived.append(asyncio.get_running_loop().time())
         assert request.transport
         self.connections.add(request.transport.get_extra_info("peername"))
         self.requests.append(request)
