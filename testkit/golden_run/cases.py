@@ -13,8 +13,6 @@ from simulator.accounts import KEY
 from simulator.faults import RefusedPart, refuse_item, refuse_parameter, refuse_tool
 from simulator.scenarios.http import HTTP_SCENARIOS
 
-Json = dict[str, Any]
-
 MODEL = "gpt-5.6-sol"
 PREFIX_MODEL = "gpt-6.2-sol"
 """A model that wants the prefix of a chat unchanged."""

@@ -66,7 +66,6 @@ NO_EYES = {
     "type": "server_error",
 }
 """What llama.cpp says of an image, with its status 500 (recorded, b10434)."""
-LOADING = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
 
 
 async def answer_without_eyes(request: web.Request) -> web.StreamResponse:
