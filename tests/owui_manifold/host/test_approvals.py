@@ -48,11 +48,9 @@ def ruled(rules: str, **host: Any) -> CheckedCall:
     )
 
 
-async def is_allowed(
-    page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
-) -> bool:
+async def is_allowed(page: Page | None, metadata: Json, rules: str = "") -> bool:
     approver = approver_of(ruled(rules, metadata=metadata, event_call=page))
-    return await approver.refusal("call_1", name, {"city": "Bern"}) is None
+    return await approver.refusal("call_1", "get_weather", {"city": "Bern"}) is None
 
 
 async def test_page_shows_the_hosts_card_with_the_call() -> None:
