@@ -92,11 +92,6 @@ def _entry(value: object) -> str:
     return _described(value)
 
 
-def _partial(value: "partial[object]") -> str:
-    arguments = [*value.args, *value.keywords.values()]
-    return f"{_described(value.func)}{_sequence(arguments)}"
-
-
 def _defaults(value: Any) -> dict[str, object] | None:
     """Return the fields of a dataclass or a named tuple with their defaults."""
     if isinstance(value, type):
@@ -113,22 +108,11 @@ def _telling_fields(value: object) -> dict[str, object]:
     fields = {}
     for name, default in (_defaults(value) or {}).items():
         content = getattr(value, name)
-        if content and content != default and _is_telling(content):
+        # A part of which all fields are left out says nothing.
+        is_telling = _defaults(content) is None or _telling_fields(content)
+        if content and content != default and is_telling:
             fields[name] = content
     return fields
-
-
-def _is_telling(value: object) -> bool:
-    """A part of which all fields are left out says nothing."""
-    return _defaults(value) is None or bool(_telling_fields(value))
-
-
-def _set_fields(value: BaseModel) -> str:
-    return _call(type(value).__name__, value.model_dump(exclude_unset=True))
-
-
-def _error(value: BaseException) -> str:
-    return f"{type(value).__name__}({_text(str(value))})"
 
 
 _DESCRIPTIONS: dict[type, Callable[[Any], str]] = {
@@ -139,7 +123,11 @@ _DESCRIPTIONS: dict[type, Callable[[Any], str]] = {
     tuple: _sequence,
     Set: lambda value: _sequence(sorted(value, key=str)),
     date: str,
-    partial: _partial,
-    BaseModel: _set_fields,
-    BaseException: _error,
+    partial: lambda value: (
+        _described(value.func) + _sequence([*value.args, *value.keywords.values()])
+    ),
+    BaseModel: lambda value: (
+        _call(type(value).__name__, value.model_dump(exclude_unset=True))
+    ),
+    BaseException: lambda value: f"{type(value).__name__}({_text(str(value))})",
 }

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from hosts.servers.functions import HostFunctions
     from openai_responses.transport.connections import Connections
     from simulator import Simulator
+    from stand_in.host import StandInHost
 
 asyncio.set_event_loop_policy(IdleClockPolicy())
 adopt_orphans()
@@ -266,3 +267,11 @@ async def sim() -> AsyncIterator["Simulator"]:
 
     async with Simulator() as simulator:
         yield simulator
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "StandInHost":
+    """Open WebUI's names, in memory."""
+    from stand_in.host import StandInHost
+
+    return StandInHost(monkeypatch, tmp_path)

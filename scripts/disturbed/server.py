@@ -7,7 +7,6 @@ import random
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 import aiohttp
@@ -105,12 +104,7 @@ class DisturbedServer:
         self._client = aiohttp.ClientSession(connector=connector)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Stop listening."""
         if self._client:
             await self._client.close()

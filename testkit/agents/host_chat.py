@@ -5,17 +5,18 @@ in between is written here (docs/reference/open-webui.md, "Rounds of tools").
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from agents.sample import events_of
 from event_loops.skipping_loop import run_skipping
+from golden_run.agent_chats import answer_questions, stored_output
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.views import HostRenderer
 from hosts.servers.functions import HostFunctions
-from openai_responses.items import Item, is_call, is_call_output
+from openai_responses.items import Item, open_calls
 from openai_responses.requests.replay import origin_at
 from runs.scripted import ScriptedProvider
 
@@ -38,14 +39,14 @@ class HostChat:
     """One chat; `output` are the items of the answer that grows.
 
     `asked` is what the agent is asked each time, but for the messages; `tool` runs the
-    host's tools, `person` answers its questions, None rejects them.
+    host's tools, `person` answers its questions.
     """
 
     host: HostFunctions
     asked: AgentRequest
     provider: ScriptedProvider
     tool: Answerer = raining
-    person: Callable[[Json], str | None] = allowing
+    person: Callable[[Json], str] = allowing
     emits_thoughts: bool = True
     messages: list[Json] = field(default_factory=list)
     output: list[Item] = field(default_factory=list)
@@ -73,7 +74,7 @@ class HostChat:
         self.calls = []
         while True:
             await self._call()
-            waiting = self._unanswered()
+            waiting = open_calls(self.output)
             if not waiting:
                 return [event for call in self.calls for event in call]
             for call in waiting:
@@ -93,10 +94,6 @@ class HostChat:
         self.chunks += chunks
         self.output += shown
 
-    def _unanswered(self) -> list[Item]:
-        done = {i.get("call_id") for i in self.output if is_call_output(i)}
-        return [i for i in self.output if is_call(i) and i["call_id"] not in done]
-
     def _answer(self, call: Item, *, alone: bool) -> None:
         """Run a tool as the host does, or show its question (ask_user.py)."""
         arguments = json.loads(call["arguments"])
@@ -104,36 +101,10 @@ class HostChat:
         call |= {"status": "completed"}
         if call["name"] != "ask_user":
             self.ran.append(call["name"])
-            self._return(call, self.tool(call["name"], arguments))
+            text = self.tool(call["name"], arguments)
         elif not alone:
-            self._return(call, "Error: ask_user must be the only tool call")
+            text = "Error: ask_user must be the only tool call"
         else:
-            self._return(call, self._asked_person(arguments["questions"]))
-
-    def _asked_person(self, questions: Sequence[Json]) -> str:
-        answers: dict[str, Json] = {}
-        for question in questions:
-            self.questions.append(question)
-            answer = self.person(question)
-            if answer is None:
-                return "Error: tool call rejected by user."
-            labels = [option["label"] for option in question["options"]]
-            index = labels.index(answer)
-            answers[question["id"]] = {
-                "type": "option",
-                "option_index": index,
-                **question["options"][index],
-            }
-        return json.dumps({"status": "answered", "answers": answers})
-
-    def _return(self, call: Mapping[str, Any], text: str) -> None:
-        part = {"type": "input_text", "text": text}
-        self.output.append(
-            {
-                "type": "function_call_output",
-                "id": f"fco_{call['call_id']}",
-                "call_id": call["call_id"],
-                "output": [part],
-                "status": "completed",
-            }
-        )
+            self.questions += arguments["questions"]
+            text = answer_questions(arguments["questions"], self.person)
+        self.output.append(stored_output(call, text))

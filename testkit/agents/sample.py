@@ -18,8 +18,8 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import METADATA_KEY
-from runs.sample import call
 from runs.scripted import ScriptedProvider
+from runs.tools import calling
 from shells.answer_log import AnswerLog, LogLevel
 from strategies.metadata import RunMetadata
 from strategies.parameters import StrategyParameters
@@ -47,9 +47,6 @@ class KeptLog(AnswerLog):
 
     def _write(self, level: LogLevel, one_line: str) -> None:
         self.lines.append(one_line)
-
-    def _write_audit(self, line: str) -> None:
-        self.lines.append(line)
 
     @property
     def metadata(self) -> list[Json]:
@@ -81,7 +78,6 @@ class WeatherTool:
         self._result = result
 
     async def execute(self, args: Json) -> object:
-        """Say that it rains."""
         self.called.append(args)
         if self._failing:
             raise ValueError("the password is hunter2")
@@ -96,8 +92,7 @@ def host_tool(name: str = "host_weather") -> Json:
 
 
 def calls(name: str, number: int = 1, city: str = "Bern") -> Item:
-    """A call of a tool."""
-    return {**call(str(number), f'{{"city":"{city}"}}'), "name": name}
+    return calling(name, number, f'{{"city":"{city}"}}')
 
 
 def called_by_the_host(

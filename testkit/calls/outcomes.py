@@ -87,7 +87,6 @@ def _response_in(answer: Any) -> Response:
 
 
 def body_of(response: Response) -> Json:
-    """The JSON of a response."""
     body: Json = json.loads(bytes(response.body))
     return body
 
@@ -99,7 +98,6 @@ def grown(chunks: list[Json]) -> str:
 
 
 def plain_text(chunks: list[Json]) -> str:
-    """The text of plain chunks."""
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
     return "".join(delta.get("content", "") for delta in deltas)
 
@@ -159,5 +157,4 @@ def _status_lines(chunks: list[Json]) -> list[str]:
 
 
 def usages(chunks: list[Json]) -> list[Json]:
-    """The counts of tokens."""
     return [chunk["usage"] for chunk in chunks if "usage" in chunk]

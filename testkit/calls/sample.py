@@ -24,6 +24,10 @@ MODEL = "my_pipe.gpt-5.6-sol"
 USER = {"id": "user-1", "name": "Ada"}
 RUN_ID = "7N4M6T9R1W"
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
+SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+"""Whoever asks in a stored chat."""
+TITLE_TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
+"""The host, which wants a title for it."""
 TOOL = {
     "type": "function",
     "function": {
@@ -72,7 +76,7 @@ def arrived_call(
     The host gave it no tools to run unless `host` has some.
     """
     context = host or host_context()
-    who = caller or Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
+    who = caller or SAVED
     config = config_of(valves, user_valves, context.metadata, is_admin=who.is_admin)
     return PipeCall(
         body,

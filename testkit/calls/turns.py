@@ -103,9 +103,9 @@ class StoredChat:
         """Let the answer to a call end."""
         await answered(call, self.connections)
 
-    def uploads_of(self, number: int = -1) -> Json:
-        """The files in the container of a request: contents by names."""
-        [tool] = self.sim.requests[number].body["tools"]
+    def uploads_of(self) -> Json:
+        """The files in the container of the last request: contents by names."""
+        [tool] = self.sim.requests[-1].body["tools"]
         ids = tool["container"].get("file_ids", [])
         files = [self.sim.uploads.files[file_id] for file_id in ids]
         return {file.name: file.content for file in files}

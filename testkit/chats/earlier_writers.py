@@ -9,18 +9,14 @@ B = "B" * 26
 C = "C" * 26
 
 
-def earlier_key(
-    payloads: Mapping[str, Item],
-    message_id: str = "m-0",
-    model: str = "openai_responses.gpt-5.2-high",
-) -> Item:
+def earlier_key(payloads: Mapping[str, Item]) -> Item:
     """The one top-level key of a chat that all of them wrote to, by ids of items."""
     items = {
         ulid: {
-            "model": model,
+            "model": "openai_responses.gpt-5.2-high",
             "created_at": 1_750_000_000,
             "payload": payload,
-            "message_id": message_id,
+            "message_id": "m-0",
         }
         for ulid, payload in payloads.items()
     }

@@ -5,12 +5,10 @@ from owui_chat.messages import UserMessage
 
 
 def text_part(words: str) -> Item:
-    """A part of words."""
     return {"type": "input_text", "text": words}
 
 
 def image_part(url: str, detail: str = "auto") -> Item:
-    """A part with a picture."""
     return {"type": "input_image", "detail": detail, "image_url": url}
 
 

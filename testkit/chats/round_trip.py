@@ -43,6 +43,7 @@ from runs.sample import (
     has_marker,
     joined_rounds,
     message,
+    natives,
     tell,
     texts_of,
 )
@@ -75,7 +76,7 @@ def stored_by_host(
         ids,
         in_output=carrier == "output",
     )
-    output = host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
+    output = host.reduce(natives(rendered.chunks))
     return _cleaned(output), rendered.records
 
 

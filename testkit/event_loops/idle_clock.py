@@ -138,7 +138,6 @@ class IdleClockPolicy(asyncio.DefaultEventLoopPolicy):
     """
 
     def new_event_loop(self) -> asyncio.AbstractEventLoop:
-        """Return a new one."""
         if threading.current_thread() is threading.main_thread():
             return IdleClockLoop()
         return super().new_event_loop()

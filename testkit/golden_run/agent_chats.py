@@ -7,6 +7,7 @@ Open WebUI runs its own tools between two calls of the pipeline, and answers `as
 import asyncio
 import json
 import tempfile
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -110,7 +111,9 @@ class AgentChat(GoldenChat):
             answer = await self._ask(number, question, self.functions.convert(output))
             yielded.append(answer)
             output += shown_items(answer, self.functions)
-            calls = _open_calls(output)
+            done = {i.get("call_id") for i in output if i["type"] in _OUTPUT_TYPES}
+            calls = [item for item in output if item["type"] in _CALL_TYPES]
+            calls = [call for call in calls if call["call_id"] not in done]
             if not calls:
                 break
             output += [_answer_call(call, is_alone=len(calls) == 1) for call in calls]
@@ -152,36 +155,40 @@ class AgentChat(GoldenChat):
         return {name: passed[name] for name in passed if name != "metadata"}
 
 
-def _open_calls(output: list[Json]) -> list[Json]:
-    """Return the calls without an output."""
-    answered = {item.get("call_id") for item in output if item["type"] in _OUTPUT_TYPES}
-    calls = [item for item in output if item["type"] in _CALL_TYPES]
-    return [call for call in calls if call["call_id"] not in answered]
-
-
 def _answer_call(call: Json, *, is_alone: bool) -> Json:
-    """Return the output of a call, as Open WebUI stores it."""
+    """Run a tool; consent to each question."""
     name = str(call["name"])
     arguments = str(call.get("arguments") or "{}")
     text = output_of(name, arguments)
     if name == "ask_user":
-        text = _answer_questions(arguments) if is_alone else "Error: not alone"
-    part = {"type": "input_text", "text": text}
+        text = "Error: not alone"
+        if is_alone:
+            text = answer_questions(json.loads(arguments)["questions"], _consent)
+    return stored_output(call, text)
+
+
+def _consent(question: Json) -> str:
+    labels = [str(option["label"]) for option in question["options"]]
+    return CONSENT if CONSENT in labels else labels[0]
+
+
+def answer_questions(questions: Sequence[Json], choose: Callable[[Json], str]) -> str:
+    """Return the options that somebody chose by their labels (utils/ask_user.py)."""
+    answers = {}
+    for question in questions:
+        labels = [option["label"] for option in question["options"]]
+        index = labels.index(choose(question))
+        option = question["options"][index]
+        answers[question["id"]] = {"type": "option", "option_index": index, **option}
+    return json.dumps({"status": "answered", "answers": answers})
+
+
+def stored_output(call: Json, text: str) -> Json:
+    """Return the output of a call, as Open WebUI stores it."""
     return {
         "type": "function_call_output",
         "id": f"fco_{call['call_id']}",
         "call_id": call["call_id"],
-        "output": [part],
+        "output": [{"type": "input_text", "text": text}],
         "status": "completed",
     }
-
-
-def _answer_questions(arguments: str) -> str:
-    """Consent to each question (utils/ask_user.py)."""
-    answers = {}
-    for question in json.loads(arguments)["questions"]:
-        labels = [option["label"] for option in question["options"]]
-        index = labels.index(CONSENT) if CONSENT in labels else 0
-        option = question["options"][index]
-        answers[question["id"]] = {"type": "option", "option_index": index, **option}
-    return json.dumps({"status": "answered", "answers": answers})

@@ -1,9 +1,10 @@
 """All cases by name: the transcripts, and chats with the simulator."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from chats.pictures import PIXEL
 from golden_run.built_files import Settings
 from golden_run.pipe_chats import ChatPlan, Question
 from golden_run.replay_server import API_KEY
@@ -11,8 +12,6 @@ from golden_run.transcripts import Transcript
 from simulator.accounts import KEY
 from simulator.faults import RefusedPart, refuse_item, refuse_parameter, refuse_tool
 from simulator.scenarios.http import HTTP_SCENARIOS
-
-Json = dict[str, Any]
 
 MODEL = "gpt-5.6-sol"
 PREFIX_MODEL = "gpt-6.2-sol"
@@ -58,7 +57,6 @@ class SimulatedChat:
     tool_seconds: float = 0
 
     def plan(self) -> ChatPlan:
-        """Return the chat with all its settings."""
         settings = {**_COMMON, "API_KEY": KEY, "MODEL": self.model, **self.settings}
         return ChatPlan(
             self.questions,
@@ -69,18 +67,16 @@ class SimulatedChat:
         )
 
 
-def _asking(*texts: str) -> tuple[Question, ...]:
-    return tuple(Question(text) for text in texts)
+def _chat(name: str, *texts: str, model: str = MODEL, **settings: Any) -> SimulatedChat:
+    """Return a chat of these questions, with other settings than most."""
+    return SimulatedChat(name, tuple(map(Question, texts)), model, settings)
 
 
-_PICTURE = (
-    "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
-    "YPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-)
 _WITH_PICTURE = (
     {"type": "text", "text": "What is this?"},
-    {"type": "image_url", "image_url": {"url": _PICTURE}},
+    {"type": "image_url", "image_url": {"url": PIXEL}},
 )
+_RAIN = ("sim:tool Rain?", "And snow?")
 _TITLE_PROMPT = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
 _CHOICES: Settings = {
     "REASONING_EFFORT": "high",
@@ -93,83 +89,46 @@ _TEMPORARY = {"chat_id": "temporary:1"}
 _SWITCHES = {"openai_responses": {"version": 1, "web_search": True, "thinking": "low"}}
 
 _CHATS: tuple[SimulatedChat, ...] = (
-    SimulatedChat("hello", _asking("Hi", "And now?", "And then?")),
-    SimulatedChat("prefix", _asking("Hi", "And now?", "And then?"), PREFIX_MODEL),
-    SimulatedChat("prefix-tool", _asking("sim:tool Rain?", "And snow?"), PREFIX_MODEL),
-    SimulatedChat("effort", _asking("Hi", "And now?"), "gpt-5.2-high"),
-    SimulatedChat("older-model", _asking("Hi", "And now?"), "gpt-4.1"),
-    SimulatedChat("pro-model", _asking("Hi", "And now?"), "gpt-5.2-pro"),
-    SimulatedChat("unknown-model", _asking("Hi", "And now?"), "gpt-7-sol"),
-    SimulatedChat("foreign-model", _asking("Hi", "And now?"), "llama-4"),
-    SimulatedChat("auto-model", _asking("Hi", "And now?"), "gpt-5-auto"),
-    SimulatedChat(
-        "strict-server",
-        _asking("sim:tool Rain?", "And snow?"),
-        settings={"COMPATIBILITY": "strict"},
+    _chat("hello", "Hi", "And now?", "And then?"),
+    _chat("prefix", "Hi", "And now?", "And then?", model=PREFIX_MODEL),
+    _chat("prefix-tool", *_RAIN, model=PREFIX_MODEL),
+    _chat("effort", "Hi", "And now?", model="gpt-5.2-high"),
+    _chat("older-model", "Hi", "And now?", model="gpt-4.1"),
+    _chat("pro-model", "Hi", "And now?", model="gpt-5.2-pro"),
+    _chat("unknown-model", "Hi", "And now?", model="gpt-7-sol"),
+    _chat("foreign-model", "Hi", "And now?", model="llama-4"),
+    _chat("auto-model", "Hi", "And now?", model="gpt-5-auto"),
+    _chat("strict-server", *_RAIN, COMPATIBILITY="strict"),
+    _chat("not-streamed", *_RAIN, ENABLE_STREAM=False),
+    _chat("cost", "Hi", SHOW_COST=True),
+    _chat("approval", *_RAIN, TOOL_APPROVAL="get_*=ask, apply_note=deny"),
+    _chat("denied", "sim:parallel Rain?", "And snow?", TOOL_APPROVAL="*=deny"),
+    _chat(
+        *("round-limit", "sim:tool-forever Rain?", "And snow?"),
+        MAX_FUNCTION_CALL_LOOPS=2,
+        MAXIMUM_ITERATIONS=2,
     ),
-    SimulatedChat(
-        "not-streamed",
-        _asking("sim:tool Rain?", "And snow?"),
-        settings={"ENABLE_STREAM": False},
-    ),
-    SimulatedChat("cost", _asking("Hi"), settings={"SHOW_COST": True}),
-    SimulatedChat(
-        "approval",
-        _asking("sim:tool Rain?", "And snow?"),
-        settings={"TOOL_APPROVAL": "get_*=ask, apply_note=deny"},
-    ),
-    SimulatedChat(
-        "denied",
-        _asking("sim:parallel Rain?", "And snow?"),
-        settings={"TOOL_APPROVAL": "*=deny"},
-    ),
-    SimulatedChat(
-        "round-limit",
-        _asking("sim:tool-forever Rain?", "And snow?"),
-        settings={"MAX_FUNCTION_CALL_LOOPS": 2, "MAXIMUM_ITERATIONS": 2},
-    ),
-    SimulatedChat(
-        "call-limit",
-        _asking("sim:five-calls Rain?", "And snow?"),
-        settings={"MAX_TOOL_CALLS": 2},
-    ),
+    _chat("call-limit", "sim:five-calls Rain?", "And snow?", MAX_TOOL_CALLS=2),
     SimulatedChat(
         "sampling",
         (Question("Hi", body={"temperature": 0.3, "max_tokens": 400, "seed": 7}),),
     ),
-    SimulatedChat(
-        "other-server-memory",
-        _asking("Hi", "And now?"),
-        settings={"PERSIST_REASONING_TOKENS": "disabled"},
+    _chat(
+        *("other-server-memory", "Hi", "And now?"),
+        PERSIST_REASONING_TOKENS="disabled",
     ),
-    SimulatedChat(
-        "tool-results-forgotten",
-        _asking("sim:tool Rain?", "And snow?"),
-        settings={"PERSIST_TOOL_RESULTS": False},
-    ),
+    _chat("tool-results-forgotten", *_RAIN, PERSIST_TOOL_RESULTS=False),
     SimulatedChat("picture", (Question("What is this?", list(_WITH_PICTURE)), _SECOND)),
     SimulatedChat("switches", (Question("Hi", metadata=_SWITCHES), _SECOND)),
     SimulatedChat("check", (Question("/check", user={"role": "admin"}),)),
     SimulatedChat("title", (Question(_TITLE_PROMPT, task="title_generation"),)),
-    SimulatedChat("wrong-key", _asking("Hi"), settings={"API_KEY": "sk-wrong"}),
-    SimulatedChat("no-key", _asking("Hi"), settings={"API_KEY": ""}),
-    SimulatedChat(
-        "wrong-servers", _asking("Hi"), settings={"REMOTE_MCP_SERVERS_JSON": "[{"}
-    ),
-    SimulatedChat(
-        "wrong-overrides", _asking("Hi"), settings={"MODEL_OVERRIDES_JSON": "{"}
-    ),
-    SimulatedChat(
-        "retried", _asking("sim:500,times=1 Hi"), settings={"MAX_RETRIES": 1}
-    ),
-    SimulatedChat(
-        "retried-thrice", _asking("sim:500,times=3 Hi"), settings={"MAX_RETRIES": 3}
-    ),
-    SimulatedChat(
-        "retried-twice-of-three",
-        _asking("sim:500,times=3 Hi"),
-        settings={"MAX_RETRIES": 2},
-    ),
+    _chat("wrong-key", "Hi", API_KEY="sk-wrong"),
+    _chat("no-key", "Hi", API_KEY=""),
+    _chat("wrong-servers", "Hi", REMOTE_MCP_SERVERS_JSON="[{"),
+    _chat("wrong-overrides", "Hi", MODEL_OVERRIDES_JSON="{"),
+    _chat("retried", "sim:500,times=1 Hi", MAX_RETRIES=1),
+    _chat("retried-thrice", "sim:500,times=3 Hi", MAX_RETRIES=3),
+    _chat("retried-twice-of-three", "sim:500,times=3 Hi", MAX_RETRIES=2),
     SimulatedChat("user-valves", (Question("Hi", user_valves=_CHOICES), _SECOND)),
     SimulatedChat(
         "administrators-valves",
@@ -180,16 +139,17 @@ _CHATS: tuple[SimulatedChat, ...] = (
         (Question("Hi", user_valves=_CHOICES, metadata=_SWITCHES), _SECOND),
         settings={"USER_MAY_CHANGE": "nothing"},
     ),
-    SimulatedChat(
-        "tool-timeout",
-        _asking("sim:parallel Rain?", "And snow?"),
-        settings={"TOOL_TIMEOUTS": "default: 60, get_*: 2"},
+    replace(
+        _chat(
+            *("tool-timeout", "sim:parallel Rain?", "And snow?"),
+            TOOL_TIMEOUTS="default: 60, get_*: 2",
+        ),
         tool_seconds=5,
     ),
-    SimulatedChat(
+    _chat(
         "compacted-with-open-calls",
-        _asking(f"sim:tool-twice Rain? {'And where? ' * 1200}", "And snow?"),
-        settings={"COMPACTION_TOKENS": 1000},
+        *(f"sim:tool-twice Rain? {'And where? ' * 1200}", "And snow?"),
+        COMPACTION_TOKENS=1000,
     ),
     SimulatedChat(
         "two-users",
@@ -213,33 +173,22 @@ _CHATS: tuple[SimulatedChat, ...] = (
             Question("And hail?", metadata=_TEMPORARY),
         ),
     ),
-    SimulatedChat(
-        "counted",
-        _asking("Hi", "/usage"),
+    replace(
+        _chat("counted", "Hi", "/usage"),
         administration={
             "USER_LIMITS_JSON": '[{"money": 9, "per": "day", "show": true}]'
         },
     ),
-    SimulatedChat(
-        "used-up",
-        _asking("Hi", "And now?"),
+    replace(
+        _chat("used-up", "Hi", "And now?"),
         administration={"USER_LIMITS_JSON": '[{"tokens": 30, "per": "day"}]'},
     ),
-    SimulatedChat(
-        "address-without-http",
-        _asking("Hi", "And now?"),
-        settings={"BASE_URL": "ftp://127.0.0.1/v1"},
+    _chat("address-without-http", "Hi", "And now?", BASE_URL="ftp://127.0.0.1/v1"),
+    _chat(
+        *("address-with-password", "Hi", "And now?"),
+        BASE_URL="http://someone:secret@127.0.0.1/v1",
     ),
-    SimulatedChat(
-        "address-with-password",
-        _asking("Hi", "And now?"),
-        settings={"BASE_URL": "http://someone:secret@127.0.0.1/v1"},
-    ),
-    SimulatedChat(
-        "retried-later",
-        _asking("sim:429,times=1,retry-after=2 Hi"),
-        settings={"MAX_RETRIES": 1},
-    ),
+    _chat("retried-later", "sim:429,times=1,retry-after=2 Hi", MAX_RETRIES=1),
 )
 _REFUSALS: Mapping[str, RefusedPart] = {
     "reasoning": refuse_item("reasoning"),
@@ -267,7 +216,7 @@ def simulated_chats() -> Iterator[SimulatedChat]:
     """Yield the chats of the table, all answers over plain HTTP, and all refusals."""
     yield from _CHATS
     for scenario in HTTP_SCENARIOS:
-        yield SimulatedChat(f"http-{scenario.name}", _asking(f"sim:{scenario.name} Hi"))
+        yield _chat(f"http-{scenario.name}", f"sim:{scenario.name} Hi")
     for name, refusal in _REFUSALS.items():
-        questions = _asking("sim:tool Rain?", "And snow?", "And hail?")
-        yield SimulatedChat(f"refused-{name}", questions, faults=(refusal,))
+        asked = _chat(f"refused-{name}", *_RAIN, "And hail?")
+        yield replace(asked, faults=(refusal,))

@@ -31,7 +31,10 @@ class Difference:
         names = ", ".join(self.cases[:_SHOWN_CASES])
         if len(self.cases) > _SHOWN_CASES:
             names += ", ..."
-        shown = [_cut(line) for line in self.lines[:shown_lines]]
+        shown = [
+            line if len(line) <= _LINE_CHARACTERS else f"{line[:_LINE_CHARACTERS]}..."
+            for line in self.lines[:shown_lines]
+        ]
         hidden = len(self.lines) - len(shown)
         if hidden > 0:
             shown.append(f"... and {hidden} lines more")
@@ -46,11 +49,7 @@ def find_differences(golden: Outcomes, current: Outcomes) -> list[Difference]:
             difference = by_kind.setdefault(_kind(lines), Difference(lines))
             if name not in difference.cases:
                 difference.cases.append(name)
-    return sorted(by_kind.values(), key=_rank)
-
-
-def _rank(difference: Difference) -> int:
-    return -len(difference.cases)
+    return sorted(by_kind.values(), key=lambda each: -len(each.cases))
 
 
 def _changes(golden: str | None, current: str | None) -> Iterator[list[str]]:
@@ -80,9 +79,3 @@ def _kind(lines: list[str]) -> tuple[str, ...]:
     """Return what equal changes have in common: neither numbers nor indentation."""
     changed = [line for line in lines if line[0] in "+-"]
     return tuple(line[0] + _NUMBER.sub("#", line[1:].strip()) for line in changed)
-
-
-def _cut(line: str) -> str:
-    if len(line) <= _LINE_CHARACTERS:
-        return line
-    return line[:_LINE_CHARACTERS] + "..."

@@ -158,7 +158,10 @@ class PipeChat(GoldenChat):
         if self.reader.is_page:
             self._store_question(history, number, question)
             yielded = [await self._ask(question, number)]
-            self._store_answer(history, number, yielded[0])
+            # The next turn's messages are made of what Open WebUI stores.
+            output = shown_items(yielded[0], self.functions)
+            history[f"a{number}"]["output"] = output
+            self.messages += self.functions.convert(output)
         else:
 
             async def ask() -> Any:
@@ -179,12 +182,6 @@ class PipeChat(GoldenChat):
         stored = {"role": "user", "content": question.text, "parentId": parent}
         history[f"q{number}"] = stored
         history[f"a{number}"] = {"role": "assistant", "parentId": f"q{number}"}
-
-    def _store_answer(self, history: Json, number: int, yielded: Any) -> None:
-        """Store the output of an answer; the next turn's messages are made of it."""
-        output = shown_items(yielded, self.functions)
-        history[f"a{number}"]["output"] = output
-        self.messages += self.functions.convert(output)
 
     async def _ask(self, question: Question, number: int) -> Any:
         """Return the joined chunks of a stream, or the one result."""
@@ -270,16 +267,9 @@ def shown_items(answer: Any, functions: HostFunctions) -> list[Json]:
     """Return the output that Open WebUI stores of chunks, or of one result."""
     if isinstance(answer, dict):
         return list(answer.get("output") or [])
-    return functions.reduce(_native_events(answer))
-
-
-def _native_events(chunks: list[Any]) -> list[Json]:
-    """Return the chunks that are events of the Responses API."""
-    events = []
-    for chunk in chunks:
-        if isinstance(chunk, dict) and str(chunk.get("type")).startswith("response."):
-            events.append(chunk)
-    return events
+    chunks = [chunk for chunk in answer if isinstance(chunk, dict)]
+    native = [c for c in chunks if str(c.get("type")).startswith("response.")]
+    return functions.reduce(native)
 
 
 def _completion_message(answer: Any) -> Json:
@@ -291,7 +281,9 @@ def _completion_message(answer: Any) -> Json:
     text = ""
     calls: dict[int, Json] = {}
     for chunk in answer:
-        delta = _delta_of(chunk)
+        if not isinstance(chunk, dict) or not chunk.get("choices"):
+            continue
+        delta = chunk["choices"][0].get("delta") or {}
         text += delta.get("content") or ""
         for call in delta.get("tool_calls") or []:
             _add_call(calls, call)
@@ -299,13 +291,6 @@ def _completion_message(answer: Any) -> Json:
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
     return message
-
-
-def _delta_of(chunk: Any) -> Json:
-    if not isinstance(chunk, dict) or not chunk.get("choices"):
-        return {}
-    delta: Json = chunk["choices"][0].get("delta") or {}
-    return delta
 
 
 def _add_call(calls: dict[int, Json], delta: Json) -> None:

@@ -1,13 +1,11 @@
 """A server on 127.0.0.1 that answers with transcripts and records its requests."""
 
 import asyncio
-from collections.abc import Sequence
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
 
-from golden_run.transcripts import terminal_event
+from golden_run.transcripts import Transcript, terminal_event
 
 Json = dict[str, Any]
 
@@ -16,36 +14,26 @@ STALLING = frozenset({"stall"})
 """Transcripts after which the server keeps the connection open and writes nothing."""
 ABORTING = frozenset({"drop", "background-drop"})
 """Transcripts that end in the middle of an event, because the connection is aborted."""
-_UNINTERESTING_HEADERS = frozenset(
-    {
-        "accept",
-        "accept-encoding",
-        "authorization",
-        "connection",
-        "content-length",
-        "content-type",
-        "host",
-        "user-agent",
-    }
+_UNINTERESTING_HEADERS = (
+    *("accept", "accept-encoding", "authorization", "connection"),
+    *("content-length", "content-type", "host", "user-agent"),
 )
 
 
 class ReplayServer:
-    """Answers each POST with the next body, after the last one with `otherwise`.
+    """Answers each POST with the next response of a transcript, then with `otherwise`.
 
     `requests` are the methods, paths, headers and bodies that came in.
     """
 
-    def __init__(
-        self, name: str, bodies: Sequence[bytes], otherwise: bytes, resumed: bytes
-    ) -> None:
-        """Open nothing yet; `name` is that of the transcript."""
+    def __init__(self, transcript: Transcript, otherwise: bytes) -> None:
+        """Open nothing yet."""
         self.requests: list[Json] = []
         self.base_url = ""
-        self._name = name
-        self._bodies = list(bodies)
+        self._name = transcript.name
+        self._bodies = list(transcript.responses)
         self._otherwise = otherwise
-        self._resumed = resumed
+        self._resumed = transcript.resumed
         self._is_closing = asyncio.Event()
         self._runner: web.AppRunner | None = None
 
@@ -61,12 +49,7 @@ class ReplayServer:
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         """Let stalled answers end, then close."""
         self._is_closing.set()
         if self._runner:
@@ -79,9 +62,13 @@ class ReplayServer:
         if not request_body.get("stream"):
             return _whole_response(body)
         stream = await self._write(request, body)
-        # A run of several responses is written to the end of its last one.
+        # A run of several responses is written to the end of its last one, and the
+        # connection ends as it ended there.
         if is_from_transcript and not self._bodies:
-            await self._break(request)
+            if self._name in STALLING:
+                await self._is_closing.wait()
+            if self._name in ABORTING and request.transport:
+                request.transport.abort()
         return stream
 
     async def _retrieve(self, request: web.Request) -> web.StreamResponse:
@@ -98,10 +85,11 @@ class ReplayServer:
 
     async def _record(self, request: web.Request) -> Json:
         """Add a request to `requests`; return its body."""
-        headers = {}
-        for name, value in request.headers.items():
-            if name.lower() not in _UNINTERESTING_HEADERS:
-                headers[name] = value
+        headers = {
+            name: value
+            for name, value in request.headers.items()
+            if name.lower() not in _UNINTERESTING_HEADERS
+        }
         body = await request.json() if request.can_read_body else {}
         self.requests.append(
             {
@@ -119,13 +107,6 @@ class ReplayServer:
         await stream.prepare(request)
         await stream.write(body)
         return stream
-
-    async def _break(self, request: web.Request) -> None:
-        """End the connection as it ended in the transcript."""
-        if self._name in STALLING:
-            await self._is_closing.wait()
-        if self._name in ABORTING and request.transport:
-            request.transport.abort()
 
 
 def _whole_response(body: bytes) -> web.Response:

@@ -8,7 +8,6 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Literal
 
 from event_loops.idle_clock import IdleClockLoop, skip_waiting
@@ -34,41 +33,41 @@ _CASE_SECONDS = 7200
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A chat that takes place: with a transcript's answers or with the simulator."""
+class Case:
+    """A chat with one of the two files, read in one of the ways of a host.
 
-    name: str
+    Its server has a transcript's answers, or is the simulator.
+    """
+
+    subject: str
     plan: ChatPlan
     open_server: OpenServer
-
-
-@dataclass(frozen=True)
-class Case:
-    """A subject in one of the two files, read in one of the ways of a host."""
-
-    subject: Subject
     shell: Shell
     reader: Any
 
     @property
     def name(self) -> str:
         """The name under which the outcome is written."""
-        return f"{self.shell}/{self.subject.name}/{self.reader.name}"
+        return f"{self.shell}/{self.subject}/{self.reader.name}"
 
 
 class GoldenRun:
     """The two built files under test."""
 
     def __init__(self, pipe: Path, pipeline: Path, functions: HostFunctions) -> None:
-        self._pipe: ModuleType = load_pipe(pipe)
-        self._pipeline: ModuleType = load_pipeline(pipeline)
         self._functions = functions
+        self._modules = {"pipe": load_pipe(pipe), "agents": load_pipeline(pipeline)}
         self._valves = {"pipe": ValveReader(), "agents": ValveReader()}
 
     def outcomes(self, streams: Path, wanted: str) -> Iterator[tuple[str, str]]:
-        """Yield each case whose name contains `wanted` with its outcome."""
+        """Yield each case whose name contains `wanted` with its outcome.
+
+        No log is written; it is no part of an outcome.
+        """
         skip_waiting(True)
-        _silence_logs()
+        # A host never closes a pipe, so its sessions end with their loop.
+        warnings.simplefilter("ignore", ResourceWarning)
+        logging.disable(logging.CRITICAL)
         for case in _cases(streams):
             if wanted in case.name:
                 yield case.name, self._run(case)
@@ -86,49 +85,38 @@ class GoldenRun:
                 return f"The case raised {error!r}\n"
 
     async def _run_chat(self, case: Case) -> Json:
-        async with (
-            asyncio.timeout(_CASE_SECONDS),
-            case.subject.open_server() as server,
-        ):
-            is_pipe = case.shell == "pipe"
-            kind = PipeChat if is_pipe else AgentChat
+        kind = PipeChat if case.shell == "pipe" else AgentChat
+        async with asyncio.timeout(_CASE_SECONDS), case.open_server() as server:
             chat: PipeChat | AgentChat = kind(
-                self._pipe if is_pipe else self._pipeline,
+                self._modules[case.shell],
                 server,
                 self._functions,
                 case.reader,
-                case.subject.plan,
+                case.plan,
                 self._valves[case.shell],
             )
             return await chat.run()
 
 
 def _cases(streams: Path) -> Iterator[Case]:
-    for subject in _subjects(streams):
+    for subject, plan, open_server in _subjects(streams):
         for pipe_reader in PIPE_READERS:
-            yield Case(subject, "pipe", pipe_reader)
+            yield Case(subject, plan, open_server, "pipe", pipe_reader)
         # The agents' loop is in a thread, where the time that a stall takes is real.
-        if subject.name not in STALLING:
+        if subject not in STALLING:
             for agent_reader in AGENT_READERS:
-                yield Case(subject, "agents", agent_reader)
+                yield Case(subject, plan, open_server, "agents", agent_reader)
 
 
-def _subjects(streams: Path) -> Iterator[Subject]:
+def _subjects(streams: Path) -> Iterator[tuple[str, ChatPlan, OpenServer]]:
+    """Yield the name of each chat, what it asks, and who answers."""
     transcripts = read_transcripts(streams)
-    by_name = {transcript.name: transcript for transcript in transcripts}
-    second_answer = by_name[SECOND_ANSWER]
+    [second_answer] = [each for each in transcripts if each.name == SECOND_ANSWER]
     for transcript in transcripts:
-        open_server = partial(
-            ReplayServer,
-            transcript.name,
-            transcript.responses,
-            second_answer.responses[0],
-            transcript.resumed,
-        )
-        yield Subject(transcript.name, transcript_plan(transcript), open_server)
+        open_server = partial(ReplayServer, transcript, second_answer.responses[0])
+        yield transcript.name, transcript_plan(transcript), open_server
     for chat in simulated_chats():
-        open_simulator = partial(_simulate, chat)
-        yield Subject(f"simulated/{chat.name}", chat.plan(), open_simulator)
+        yield f"simulated/{chat.name}", chat.plan(), partial(_simulate, chat)
 
 
 class RecordingSimulator:
@@ -157,12 +145,3 @@ async def _simulate(chat: SimulatedChat) -> AsyncIterator[RecordingSimulator]:
     async with Simulator(clock=lambda: NOON) as simulator:
         simulator.faults.extend(chat.faults)
         yield RecordingSimulator(simulator)
-
-
-def _silence_logs() -> None:
-    """Write no log; it is no part of an outcome.
-
-    A host never closes a pipe, so its sessions end with their loop, with a warning.
-    """
-    warnings.simplefilter("ignore", ResourceWarning)
-    logging.disable(logging.CRITICAL)

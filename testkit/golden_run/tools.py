@@ -50,12 +50,12 @@ def host_tools(seconds: float = 0) -> Mapping[str, Json]:
             "tool_id": "golden",
             "type": "function",
             "spec": spec,
-            "callable": host_callable(_function_called(name, seconds)),
+            "callable": host_callable(_function(name, seconds)),
         }
     return tools
 
 
-def _function_called(name: str, seconds: float) -> Callable[..., Any]:
+def _function(name: str, seconds: float) -> Callable[..., Any]:
     async def function(**arguments: Any) -> str:
         await asyncio.sleep(seconds)
         return output_of(name, json.dumps(arguments))

@@ -13,7 +13,6 @@ from simulator.transcripts import build_transcripts
 
 Json = dict[str, Any]
 
-_NUMBERED = re.compile(r"^(?P<run>.*)\.(?P<number>\d+)$")
 _DATA_LINE = re.compile(r"^data: ?(?P<text>.*)$")
 _TERMINAL_TYPES = (
     "response.completed",
@@ -32,7 +31,7 @@ class Transcript:
 
     name: str
     responses: tuple[bytes, ...]
-    resumed: bytes = b""
+    resumed: bytes
 
 
 def read_transcripts(folder: Path) -> list[Transcript]:
@@ -44,22 +43,16 @@ def read_transcripts(folder: Path) -> list[Transcript]:
     for name, body in files.items():
         if name.startswith("resumed/"):
             continue
-        run_name, number = _split_number(name.removesuffix(".sse"))
-        responses.setdefault(run_name, []).append((number, body))
+        run, _, number = name.removesuffix(".sse").rpartition(".")
+        if not number.isdigit():  # the only response of its run
+            run, number = name.removesuffix(".sse"), "1"
+        responses.setdefault(run, []).append((int(number), body))
     transcripts = []
     for name in sorted(responses):
         bodies = tuple(body for _, body in sorted(responses[name]))
         rest = files.get(f"resumed/{name}.sse", b"")
         transcripts.append(Transcript(name, bodies, rest))
     return transcripts
-
-
-def _split_number(name: str) -> tuple[str, int]:
-    """Return the name of the run and the number of a response in it."""
-    match = _NUMBERED.match(name)
-    if match is None:
-        return name, 1
-    return match["run"], int(match["number"])
 
 
 def read_events(body: bytes) -> list[Json]:

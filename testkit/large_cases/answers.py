@@ -6,7 +6,6 @@ Each function prepares one case of a given size and returns its work.
 import itertools
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
 
 from gpt5_agent.shell.views import HostRenderer
 from large_cases.chats import (
@@ -14,15 +13,14 @@ from large_cases.chats import (
     ORIGIN,
     SIGN,
     call_item,
-    message_item,
-    reasoning_item,
+    thought_item,
 )
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations
-from owui_chat.events import AnswerEvent, StoredRecord
+from owui_chat.events import StoredRecord
 from owui_chat.render.completions import ChunkRenderer
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
@@ -31,6 +29,7 @@ from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import write_records
 from strategies.thoughts import RunTexts
+from upstream.wire import message_item
 
 Work = Callable[[], object]
 
@@ -42,7 +41,7 @@ _DELTA_CHARACTERS = 100_000
 
 def _show_and_record(events: Iterable[RunEvent]) -> None:
     """Show an answer in the page, and record it, as the pipe does."""
-    view = NativeRenderer(_no_time, HostedItems)
+    view = NativeRenderer(lambda: 0.0, HostedItems)
     scope = RecordScope(MODEL, "a", ORIGIN, keeps_reasoning=True, carrier="output")
     ulids = itertools.count()
 
@@ -54,21 +53,13 @@ def _show_and_record(events: Iterable[RunEvent]) -> None:
     for event in events:
         for cited in citations.feed(event):
             for recorded in recorder.feed(cited):
-                _consume(view.render(_as_stored(recorded)))
-
-
-def _as_stored(event: Any) -> AnswerEvent:
-    """Return a new record as it is stored; any other event as it is."""
-    if not isinstance(event, NewRecord):
-        answer_event: AnswerEvent = event
-        return answer_event
-    record = event.record
-    value = write_records({record.ulid: record}, SIGN)
-    return StoredRecord(record_item(record.ulid, value), event.output_index)
-
-
-def _no_time() -> float:
-    return 0.0
+                if not isinstance(recorded, NewRecord):
+                    _consume(view.render(recorded))
+                    continue
+                record, index = recorded
+                value = write_records({record.ulid: record}, SIGN)
+                stored = StoredRecord(record_item(record.ulid, value), index)
+                _consume(view.render(stored))
 
 
 def _consume(chunks: Iterable[object]) -> None:
@@ -137,8 +128,8 @@ def _answer_with_phase(count: int, phase: str) -> Work:
     output: list[Item] = []
     for number in range(count):
         text = f"Step {number}."
-        reasoning = reasoning_item(number)
-        message = message_item(number, text, phase=phase)
+        reasoning = thought_item(number)
+        message = message_item(text, at=number, phase=phase)
         index = len(output)
         events += [ItemAdded(index, reasoning), ItemDone(index, reasoning)]
         events += _message_events(index + 1, message, text)
@@ -179,14 +170,16 @@ def _message_with_links(count: int) -> Item:
             }
         )
         text += f"([a.example]({url})) "
-    return message_item(0, text, annotations)
+    message = message_item(text)
+    message["content"][0]["annotations"] = annotations
+    return message
 
 
 def calls_of_the_agent(count: int) -> Work:
     """Calls and texts of one round of the pipeline's agent."""
     items = []
     for number in range(count):
-        items.append(message_item(number, f"Step {number}."))
+        items.append(message_item(f"Step {number}.", at=number))
         items.append(call_item(number))
     return partial(_show_round, [*_item_events(items), ResponseDone()])
 
@@ -213,7 +206,7 @@ def foreign_lines(characters: int) -> Work:
 def half_links(characters: int) -> Work:
     """A text of beginnings of links."""
     text = _repeat("[a](https://b(c [d]([https://e?utm_source=openai ", characters)
-    message = message_item(0, text)
+    message = message_item(text)
     events = [*_message_events(0, message, text), _done([message])]
     return partial(_show_and_record, events)
 

@@ -44,6 +44,8 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_chat.storage.signature import signer
+from runs.tools import calling
+from upstream.wire import message_item, reasoning_item
 
 Json = dict[str, Any]
 Work = Callable[[], object]
@@ -52,7 +54,6 @@ MODEL = "openai_responses.gpt-6.2-sol"
 ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")
 SIGN = signer("secret", "large chats")
 _ENCRYPTED = "gAAAA" + "x" * 60
-_FUNCTION = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
 
 
 # ---------------------------------------------------------------- parts of chats
@@ -60,39 +61,12 @@ _FUNCTION = {"name": "get_weather", "arguments": '{"city": "Bern"}'}
 
 def call_item(number: int | str) -> Item:
     """Return a call as the API sends it."""
-    return {
-        "type": "function_call",
-        "id": f"fc_{number}",
-        "call_id": f"call_{number}",
-        **_FUNCTION,
-        "status": "completed",
-    }
+    return calling("get_weather", number)
 
 
-def reasoning_item(number: int) -> Item:
+def thought_item(number: int) -> Item:
     """Return reasoning that the API can read again."""
-    return {
-        "type": "reasoning",
-        "id": f"rs_{number}",
-        "summary": [],
-        "encrypted_content": f"{_ENCRYPTED}{number}",
-    }
-
-
-def message_item(
-    number: int, text: str, annotations: Sequence[Item] = (), phase: str = ""
-) -> Item:
-    """Return an answer of the model."""
-    item: Item = {
-        "type": "message",
-        "id": f"msg_{number}",
-        "role": "assistant",
-        "status": "completed",
-        "content": [
-            {"type": "output_text", "text": text, "annotations": list(annotations)}
-        ],
-    }
-    return {**item, "phase": phase} if phase else item
+    return reasoning_item(at=number, sealed=f"{_ENCRYPTED}{number}")
 
 
 def _user(content: object, **more: object) -> Json:
@@ -104,7 +78,9 @@ def _assistant(content: str, **more: object) -> Json:
 
 
 def _tool_call(number: int | str) -> Json:
-    return {"id": f"call_{number}", "type": "function", "function": _FUNCTION}
+    call = call_item(number)
+    function = {"name": call["name"], "arguments": call["arguments"]}
+    return {"id": f"call_{number}", "type": "function", "function": function}
 
 
 def _tool_message(number: int | str) -> Json:
@@ -190,8 +166,8 @@ def turns_with_details(count: int) -> Work:
         text = f"Answer {number}."
         details = _details(
             f"turn{number}",
-            (reasoning_item(number), ""),
-            (message_item(number, text), text),
+            (thought_item(number), ""),
+            (message_item(text, at=number), text),
         )
         messages.append(_user(f"Question {number}?"))
         messages.append(_assistant(text, reasoning_details=details))
@@ -205,8 +181,8 @@ def details_in_one_message(count: int) -> Work:
     for number, text in enumerate(texts):
         details += _details(
             f"turn{number}",
-            (reasoning_item(number), ""),
-            (message_item(number, text), text),
+            (thought_item(number), ""),
+            (message_item(text, at=number), text),
         )
     answer = _assistant("\n".join(texts), reasoning_details=details)
     return _read_body([_user("Hello"), answer, _user("And now?")])
@@ -215,7 +191,7 @@ def details_in_one_message(count: int) -> Work:
 def one_call_many_times(count: int) -> Work:
     """A record of many calls, the first of which the chat names again and again."""
     calls = [(call_item(number), "") for number in range(count)]
-    details = _details("turn", (reasoning_item(0), ""), *calls)
+    details = _details("turn", (thought_item(0), ""), *calls)
     repeated = [_tool_call(0) for _ in range(count)]
     answer = _assistant("", tool_calls=repeated, reasoning_details=details)
     marker = _assistant(format_marker("items", f"{0:026d}"))
@@ -224,7 +200,7 @@ def one_call_many_times(count: int) -> Work:
 
 def one_marker_many_times(count: int) -> Work:
     """A record of many items, named in every turn."""
-    messages = [(message_item(number, "Yes."), "") for number in range(count)]
+    messages = [(message_item("Yes.", at=number), "") for number in range(count)]
     first = _assistant("Yes.", reasoning_details=_details("turn", *messages))
     marker = format_marker("items", f"{0:026d}")
     turns = []
@@ -264,8 +240,8 @@ def _stored_answer(turn: int, items: int) -> tuple[list[Item], list[Json]]:
     for number in range(items):
         text = f"Step {number} of {turn}."
         name = f"{turn}_{number}"
-        message = {**message_item(number, text), "id": f"msg_{name}"}
-        kept = [strip_for_replay(item) for item in [*last_call, reasoning_item(number)]]
+        message = {**message_item(text, at=number), "id": f"msg_{name}"}
+        kept = [strip_for_replay(item) for item in [*last_call, thought_item(number)]]
         call = call_item(name)
         last_call = [call]
         ulid = f"{turn * items + number:026d}"
@@ -331,7 +307,7 @@ def _records_of(message_id: str, first: int, count: int) -> Mapping[str, Any]:
     records = {}
     for number in range(first, first + count):
         ulid = f"{number:026d}"
-        payload = [reasoning_item(number), call_item(number)]
+        payload = [thought_item(number), call_item(number)]
         records[ulid] = _record(ulid, message_id, payload)
     return write_records(records, SIGN)
 
@@ -360,7 +336,7 @@ def rounds_of_the_agent(count: int) -> Work:
     messages = [_user("How is the weather?")]
     for number in range(count):
         details = _details(
-            str(number), (reasoning_item(number), ""), (call_item(number), "")
+            str(number), (thought_item(number), ""), (call_item(number), "")
         )
         call = _tool_call(number)
         answer = _assistant("", tool_calls=[call], reasoning_details=details)

@@ -58,9 +58,7 @@ class Word(str):
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        """Compare as texts do."""
         return str.__eq__(self, other)
 
     def __hash__(self) -> int:
-        """Hash as texts do."""
         return str.__hash__(self)

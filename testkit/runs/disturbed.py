@@ -4,16 +4,11 @@ Each is a file of `testkit/streams/others`, named for what it shows.
 """
 
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import NamedTuple
 
-from aiohttp import web
+from upstream.odd_streams import ANSWER
 
-from upstream.server import Answerer, stream_in_pieces
-
-FOLDER = Path(__file__).resolve().parents[1] / "streams" / "others"
-ANSWER = "It rains in Zürich 🌧 today.\n"
 BEGIN = "It rains "
 NONE: Mapping[str, int] = MappingProxyType({})
 
@@ -76,17 +71,3 @@ STREAMS: Mapping[str, Disturbed] = {
 }
 NOTHING_READABLE = "nothing-readable"
 """The one that is asked for again in one piece."""
-
-
-def wire_of(name: str) -> bytes:
-    """Return the bytes of a stream."""
-    return (FOLDER / f"{name}.sse").read_bytes()
-
-
-def sending(wire: bytes, size: int | None = None) -> Answerer:
-    """Answer with a stream, whole or in chunks of this size."""
-
-    async def answer(request: web.Request) -> web.StreamResponse:
-        return await stream_in_pieces(request, wire, size)
-
-    return answer

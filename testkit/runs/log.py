@@ -26,7 +26,6 @@ def log_of(events: Iterable[RunEvent]) -> list[str]:
 
 
 def answer_text(events: Iterable[RunEvent]) -> str:
-    """Return the text of an answer."""
     deltas = [event for event in events if isinstance(event, TextDelta)]
     return "".join(delta.text for delta in deltas if delta.kind == "text")
 
@@ -37,8 +36,12 @@ def _line(event: RunEvent) -> str:
             return f"{index} started {item_type(item)}"
         case TextDelta(index, kind, part, text):
             return f"{index} {kind} {part}: {text}"
-        case AnnotationAdded() | PartialImage() | HiddenMessage():
-            return _line_beside(event)
+        case HiddenMessage(index, item):
+            return f"{index} hidden {item_type(item)}"
+        case AnnotationAdded():
+            return f"{event.output_index} cited {event.annotation.get('type')}"
+        case PartialImage():
+            return f"{event.output_index} pictured {event.form}"
         case ItemDone(index, item):
             return f"{index} ended {item_type(item)}"
         case ToolOutput(index, item, failed):
@@ -51,11 +54,3 @@ def _line(event: RunEvent) -> str:
             return f"repaired: {message}"
         case RunDone(ending):
             return f"run {ending.kind}"
-
-
-def _line_beside(event: AnnotationAdded | PartialImage | HiddenMessage) -> str:
-    if isinstance(event, HiddenMessage):
-        return f"{event.output_index} hidden {item_type(event.item)}"
-    if isinstance(event, AnnotationAdded):
-        return f"{event.output_index} cited {event.annotation.get('type')}"
-    return f"{event.output_index} pictured {event.form}"

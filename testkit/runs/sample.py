@@ -1,7 +1,7 @@
 """Runs for tests: from the transcripts of the wire, or from a few items."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -43,8 +43,10 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder, RecordScope
 from owui_chat.storage.records import Record, write_records
+from runs.tools import calling
 from runs.transcripts import FOLDER as STREAMS
 from stand_in.signing import SIGN
+from upstream.wire import message_item, reasoning_item
 
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
@@ -57,27 +59,15 @@ USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 def reasoning(name: str, summary: str = "Thinking.", **more: Any) -> Item:
     """A reasoning item as the wire ends it."""
-    return {
-        "id": f"rs_{name}",
-        "type": "reasoning",
-        "summary": [{"type": "summary_text", "text": summary}],
-        "encrypted_content": f"sealed-{name}",
-        "status": "completed",
-        **more,
-    }
+    item = reasoning_item(summary, at=name, sealed=f"sealed-{name}")
+    return {**item, "status": "completed", **more}
 
 
 def message(name: str, text: str, phase: str | None = None, **part: Any) -> Item:
     """A message of the model as the wire ends it."""
-    shown = {"type": "output_text", "text": text, "annotations": [], "logprobs": []}
-    return {
-        "id": f"msg_{name}",
-        "type": "message",
-        "role": "assistant",
-        "status": "completed",
-        "content": [{**shown, **part}],
-        **({"phase": phase} if phase else {}),
-    }
+    item = message_item(text, at=name, phase=phase)
+    item["content"][0] |= {"logprobs": [], **part}
+    return item
 
 
 def refusal(name: str, text: str) -> Item:
@@ -86,17 +76,9 @@ def refusal(name: str, text: str) -> Item:
     return {**item, "content": [{"type": "refusal", "refusal": text}]}
 
 
-def call(name: str, arguments: str = '{"city": "Bern"}', **more: Any) -> Item:
-    """A call of a tool as the wire ends it."""
-    return {
-        "id": f"fc_{name}",
-        "type": "function_call",
-        "call_id": f"call_{name}",
-        "name": "get_weather",
-        "arguments": arguments,
-        "status": "completed",
-        **more,
-    }
+def call(number: str, arguments: str = '{"city": "Bern"}', **more: Any) -> Item:
+    """A call of one tool as the wire ends it."""
+    return calling("get_weather", number, arguments, **more)
 
 
 def custom_call(name: str, text: str) -> Item:
@@ -149,15 +131,12 @@ def run_of(*items: Item, status: str = "completed") -> list[RunEvent]:
     return _reported(events)
 
 
-def run_with_tools(
-    *outputs: Item, card: Mapping[str, Any] | None = None
-) -> list[RunEvent]:
-    """What a run reports that answers two calls and a text; `card` is the first's."""
+def run_with_tools(*outputs: Item) -> list[RunEvent]:
+    """What a run reports that answers two calls and a text."""
     first = run_of(reasoning("1"), call("1"), call("2"))
     given = outputs or (output("1"), output("2", "snow"))
     answered: list[RunEvent] = [
-        ToolOutput(3 + number, item, number == 1, (card or {}) if number == 0 else {})
-        for number, item in enumerate(given)
+        ToolOutput(3 + number, item, number == 1) for number, item in enumerate(given)
     ]
     head = ItemAdded(5, _begun(message("1", "")))
     text: list[RunEvent] = [
@@ -205,7 +184,6 @@ def answered_call(item: Item) -> Item:
 
 
 def run_of_transcript(name: str, folder: Path = STREAMS) -> list[RunEvent]:
-    """What the run of a transcript reports."""
     return _reported(_parsed([(folder / name).read_bytes()], joins_deltas=False))
 
 
@@ -290,12 +268,8 @@ class Ids:
 class Page:
     """Shows a run as the pipe does: texts are cited before they are rendered."""
 
-    def __init__(
-        self,
-        now: Callable[[], float],
-        known: Iterable[str] = (),
-    ) -> None:
-        self._citations = Citations(known)
+    def __init__(self, now: Callable[[], float]) -> None:
+        self._citations = Citations()
         self._view = NativeRenderer(now, HostedItems)
 
     @property
@@ -304,7 +278,6 @@ class Page:
         return self._view.shown.items
 
     def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
-        """The chunks of an event."""
         cited = self._citations.feed(event) if isinstance(event, RunEvent) else [event]
         for each in cited:
             yield from self._view.render(each)
@@ -361,6 +334,11 @@ def tell(
                 StoredRecord(record_item(record.ulid, value), index)
             )
     return shown
+
+
+def natives(chunks: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The chunks that are events of items, of which the host makes what it stores."""
+    return [chunk for chunk in chunks if "type" in chunk]
 
 
 def recorded(

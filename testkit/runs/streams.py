@@ -15,41 +15,18 @@ from typing import NamedTuple
 import pytest
 
 from runs.transcripts import FOLDER as SIMULATED
+from upstream.odd_streams import FOLDER
 
 TESTKIT = Path(__file__).resolve().parents[1]
-OTHERS = TESTKIT / "streams" / "others"
 RECORDINGS = TESTKIT.parents[1] / "shared" / "recordings"
 
-SIMULATIONS = (
-    "background-drop",
-    "cache-miss",
-    "chat-cr",
-    "count-failed",
-    "count-late",
-    "custom-tool",
-    "draw-failed",
-    "draw-generating",
-    "draw-only",
-    "early-delta",
-    "file-search",
-    "late-reason",
-    "mcp-approvals",
-    "mcp-error",
-    "mcp-http-error",
-    "mcp-unlisted",
-    "misaligned",
-    "parallel-unknown-keepalive",
-    "reasoning-text",
-    "refusal",
-    "remark-cut",
-    "remarks",
-    "remarks-only",
-    "search-failed",
-    "search-twice",
-    "too-large",
-    "tool-cut",
-    "web-search",
-)
+_SIMULATIONS = """
+background-drop cache-miss chat-cr count-failed count-late custom-tool draw-failed
+draw-generating draw-only early-delta file-search late-reason mcp-approvals mcp-error
+mcp-http-error mcp-unlisted misaligned parallel-unknown-keepalive reasoning-text refusal
+remark-cut remarks remarks-only search-failed search-twice too-large tool-cut web-search
+"""
+SIMULATIONS = tuple(_SIMULATIONS.split())
 """Scenarios of the simulator that bring what no other stream here brings: a type of
 event or item, or a branch of the code that reads, shows or keeps them."""
 
@@ -119,7 +96,7 @@ def _recordings() -> Iterator[Stream]:
 
 _SIMULATED_FILES = _files(SIMULATED)
 STREAMS = (
-    *(Stream(name, files) for name, files in _files(OTHERS).items()),
+    *(Stream(name, files) for name, files in _files(FOLDER).items()),
     *(Stream(name, _SIMULATED_FILES[name], is_simulated=True) for name in SIMULATIONS),
     *_recordings(),
 )

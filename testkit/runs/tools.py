@@ -97,7 +97,7 @@ class MemoryTools:
 
 
 def calling(
-    name: str, number: int = 1, arguments: str = '{"city": "Bern"}', **more: Any
+    name: str, number: int | str = 1, arguments: str = '{"city": "Bern"}', **more: Any
 ) -> Item:
     """A call as the wire ends it."""
     return {

@@ -12,3 +12,8 @@ FOLDER = Path(tempfile.mkdtemp(prefix="streams-"))
 
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 write_transcripts(FOLDER)
+
+
+def transcript(name: str) -> bytes:
+    """Return the stream of one response."""
+    return (FOLDER / f"{name}.sse").read_bytes()

@@ -59,12 +59,10 @@ class PretendedCell:
     closed: bool = False
 
     async def kill(self) -> None:
-        """End it."""
         self.process.kill_group()
         self.killed = True
 
     def close(self) -> None:
-        """Let go of it."""
         self.closed = True
 
 
@@ -79,7 +77,6 @@ class Pretended:
     cells: list[PretendedCell] = field(default_factory=list)
 
     async def start(self, program: str, limits: SandboxLimits) -> PretendedCell:
-        """Start our program."""
         if self.missing:
             raise SandboxUnavailable(self.missing)
         command = (sys.executable, "-c", self.text)

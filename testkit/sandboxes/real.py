@@ -66,7 +66,6 @@ class Chat:
         return WorkspaceKey(self.user or f"user of {self.name}", self.name)
 
     async def run(self, code: str, **more: Any) -> Ran:
-        """Run code."""
         arguments = {"code": code, **more}
         answer = await self.tools.call(self.key, "python_execute", arguments)
         return Ran(answer, self.log)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from simulator.refusals import refuse, refuse_wrong_key
+from simulator.refusals import refuse
 from simulator.wire.servers import IMITATIONS
 
 
@@ -41,7 +41,8 @@ def find_account(headers: Mapping[str, str]) -> Account:
     if not key:
         raise refuse("missing_key")
     if key not in ACCOUNTS:
-        raise refuse_wrong_key(key)
+        hidden = "*" * len(key[3:-4])
+        raise refuse("wrong_key", key=f"{key[:3]}{hidden}{key[-4:]}")
     return ACCOUNTS[key]
 
 

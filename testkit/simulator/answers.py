@@ -29,7 +29,7 @@ from simulator.models import read_context
 from simulator.options import Options, UnknownOption, find_spec, parse_spec
 from simulator.prefix import build_prompt
 from simulator.refusals import Refusal, refuse
-from simulator.request import ValidRequest, parse_input
+from simulator.request import ValidRequest
 from simulator.scenarios.catalog import SCENARIOS, find_task_field
 from simulator.scenarios.http import build_http_error
 from simulator.scenarios.scenario import (
@@ -248,7 +248,9 @@ def validate_request(body: Body, origin: RequestOrigin) -> tuple[ValidRequest, R
     check_configuration(body, model, origin.profile)
     check_model(body, model, origin.profile, configuration)
     read_comparison(body)
-    items = parse_input(body.get("input") or [])
+    items = body.get("input") or []
+    if isinstance(items, str):
+        items = [{"role": "user", "content": items}]
     if origin.profile.reads_plain_reasoning:
         items = [item for item in items if read_item_type(item) != "reasoning"]
     stored = body.get("store") is not False

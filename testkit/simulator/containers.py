@@ -20,7 +20,6 @@ class ContainerClock:
         self._last_used: dict[str, float] = {}
 
     def forget(self) -> None:
-        """Forget all containers."""
         self._last_used.clear()
 
     def has_expired(self, container: str, now: float) -> bool:

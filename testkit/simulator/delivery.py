@@ -15,8 +15,6 @@ from simulator.storage import StoredResponse
 from simulator.wire.events import encode_end, encode_event, split_chunks
 from simulator.wire.servers import imitate_server
 
-SECRET_HEADERS = ("authorization", "api-key")
-
 
 @dataclass
 class RecordedRequest:
@@ -32,7 +30,6 @@ class RecordedRequest:
     started_at: float
     method: str = "POST"
     query: dict[str, str] = field(default_factory=dict)
-    connection: tuple[str, int] | None = None
     scenario: str | None = None
     status: int | None = None
     response: dict[str, Any] | None = None
@@ -45,14 +42,6 @@ class RecordedRequest:
     def is_open(self) -> bool:
         """Whether the answer is still being written."""
         return self.ended_at is None
-
-
-def mask_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    """Return headers without their secrets."""
-    return {
-        name: "***" if name.lower() in SECRET_HEADERS else value
-        for name, value in headers.items()
-    }
 
 
 DELIVERY_FAULTS = ("cut", "drop", "stall", "endless")
@@ -82,10 +71,10 @@ class AnswerDelivery:
     released: asyncio.Event
     randomness: random.Random
     clock: Callable[[], float]
-    stored: StoredResponse | None = None
-    start: int = 0
-    server: str = ""
-    """The server whose streams are imitated; without one, OpenAI's are sent."""
+    stored: StoredResponse | None
+    start: int
+    server: str
+    """The profile; its name is that of the server whose streams are imitated, if any."""
 
     async def send(self, answer: PlannedAnswer) -> web.StreamResponse:
         """Send an answer in the form that the client asked for."""

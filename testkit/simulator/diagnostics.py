@@ -56,7 +56,6 @@ class PromptRecords:
             del self._kept[oldest]
 
     def forget(self) -> None:
-        """Throw everything away."""
         self._kept.clear()
 
     def compare(self, earlier: str, record: PromptRecord) -> Diagnosis:

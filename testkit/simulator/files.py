@@ -69,8 +69,6 @@ def container_file(account: Account, container: str, file: str) -> bytes:
     Source: OpenAI's community 1321773, litellm 30936. The refusal of a missing file is
     assumed.
     """
-    if container == EXPIRED:
-        raise refuse("expired_file_container")
     if container != CONTAINER or account.organization != ORGANIZATION:
         raise refuse("unknown_container", id=container)
     if file not in FILES:

@@ -35,7 +35,6 @@ class ModelFacts:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model can reason at all."""
         return bool(self.efforts)
 
     @property
@@ -175,25 +174,19 @@ _WITHOUT_SNAPSHOTS = (
     ),
 )
 
+_SNAPSHOTS = """
+gpt-5.5-2026-04-23 gpt-5.5-pro-2026-04-23 gpt-5.4-mini-2026-03-17
+gpt-5.4-nano-2026-03-17 gpt-5.2-2025-12-11 gpt-5.2-pro-2025-12-11 gpt-5.1-2025-11-13
+gpt-5-2025-08-07 gpt-5-mini-2025-08-07 gpt-5-nano-2025-08-07 gpt-5-pro-2025-10-06
+o3-2025-04-16 o3-pro-2025-06-10 gpt-4.1-2025-04-14 gpt-4.1-mini-2025-04-14
+gpt-4o-2024-11-20 gpt-4o-mini-2024-07-18
+"""
 SNAPSHOTS = {
-    "gpt-5.5": "2026-04-23",
-    "gpt-5.5-pro": "2026-04-23",
-    "gpt-5.4-mini": "2026-03-17",
-    "gpt-5.4-nano": "2026-03-17",
-    "gpt-5.2": "2025-12-11",
-    "gpt-5.2-pro": "2025-12-11",
-    "gpt-5.1": "2025-11-13",
-    "gpt-5": "2025-08-07",
-    "gpt-5-mini": "2025-08-07",
-    "gpt-5-nano": "2025-08-07",
-    "gpt-5-pro": "2025-10-06",
-    "o3": "2025-04-16",
-    "o3-pro": "2025-06-10",
-    "gpt-4.1": "2025-04-14",
-    "gpt-4.1-mini": "2025-04-14",
-    "gpt-4o": "2024-11-20",
-    "gpt-4o-mini": "2024-07-18",
+    match["name"]: snapshot
+    for snapshot in _SNAPSHOTS.split()
+    if (match := SNAPSHOT.match(snapshot))
 }
+"""The newest of each model."""
 
 _RETIRED = """
 gpt-5.3-chat-latest gpt-5.2-chat-latest gpt-5.1-chat-latest gpt-5-chat-latest
@@ -214,7 +207,7 @@ def _build_table() -> dict[str, ModelFacts]:
         if model.id not in SNAPSHOTS:
             table[model.id] = model
             continue
-        snapshot = f"{model.id}-{SNAPSHOTS[model.id]}"
+        snapshot = SNAPSHOTS[model.id]
         table[model.id] = replace(model, snapshot=snapshot)
         table[snapshot] = replace(model, id=snapshot, snapshot=snapshot)
     return table

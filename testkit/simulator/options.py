@@ -63,11 +63,9 @@ class Options:
     given: Mapping[str, str] = field(default_factory=dict)
 
     def has(self, name: str) -> bool:
-        """Tell whether an option was given."""
         return name in self.given
 
     def text(self, name: str, default: str = "") -> str:
-        """Return an option as text."""
         return self.given.get(name, default)
 
     def number(self, name: str) -> int | None:

@@ -86,12 +86,10 @@ class Prompt:
 
     @property
     def text(self) -> bytes:
-        """All of it."""
         return self.prefix + self.behind
 
     @property
     def tokens(self) -> int:
-        """How long it is."""
         return count_prompt(self.prefix) + self.reasoning_tokens + self.uncached_tokens
 
     @property

@@ -334,12 +334,6 @@ def refuse(rule: str, /, **words: object) -> Refusal:
     )
 
 
-def refuse_wrong_key(key: str) -> Refusal:
-    """Refuse an unknown key; it is not repeated whole."""
-    hidden = "*" * len(key[3:-4])
-    return refuse("wrong_key", key=f"{key[:3]}{hidden}{key[-4:]}")
-
-
 def refuse_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
     """Refuse a value outside of a closed list."""
     names = enumerate_values(supported)

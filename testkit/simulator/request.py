@@ -56,7 +56,6 @@ class ValidRequest:
 
     @property
     def last_user_text(self) -> str:
-        """The text of the last user message."""
         questions = [item for item in self.items if _is_user_text(item)]
         return read_message_text(questions[-1]) if questions else ""
 
@@ -127,13 +126,6 @@ def _is_user_text(item: Item) -> bool:
     return item.get("role") == "user" and bool(read_message_text(item))
 
 
-def parse_input(given: str | Sequence[Item]) -> Sequence[Item]:
-    """Return an input as a list of items."""
-    if isinstance(given, str):
-        return [{"role": "user", "content": given}]
-    return given
-
-
 def read_message_text(message: Item) -> str:
     """Return the text of a message whose content is a string or a list of parts."""
     content = message.get("content") or ""
@@ -143,7 +135,6 @@ def read_message_text(message: Item) -> str:
 
 
 def read_output_text(item: Item) -> str:
-    """Return the text of a call's output."""
     output = item["output"]
     if isinstance(output, str):
         return output

@@ -49,7 +49,6 @@ class ItemPosition:
     partner: int = NO_PARTNER
 
     def id(self, prefix: str) -> str:
-        """Return the id of the item at this position."""
         head = f"{self.response}{self.index:02x}{self.partner:02x}"
         return f"{prefix}_{head}{make_digest(head)[:20]}"
 
@@ -234,8 +233,3 @@ def _mask_bytes(text: bytes, nonce: bytes) -> bytes:
     stream = b"".join(blocks)[: len(text)]
     masked = int.from_bytes(text, "big") ^ int.from_bytes(stream, "big")
     return masked.to_bytes(len(text), "big")
-
-
-def shorten_seal(text: str) -> str:
-    """Return the ends of encrypted content, as error messages show them."""
-    return text if len(text) <= 16 else f"{text[:4]}...{text[-4:]}"

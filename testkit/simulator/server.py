@@ -7,7 +7,6 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
-from types import TracebackType
 from typing import Any, Self
 
 from aiohttp import web
@@ -15,7 +14,7 @@ from aiohttp.typedefs import Handler
 
 from simulator.accounts import KEY, PROFILES, Profile, find_account
 from simulator.answers import RequestOrigin, Responder
-from simulator.delivery import AnswerDelivery, RecordedRequest, mask_headers
+from simulator.delivery import AnswerDelivery, RecordedRequest
 from simulator.faults import FailedStart, RefusedPart
 from simulator.files import container_file
 from simulator.models import MODELS
@@ -27,6 +26,8 @@ WAIT_SECONDS = 60.0
 """How long a test waits for something that must happen, on a busy machine too."""
 AnswerRequest = Callable[[web.Request, RecordedRequest], Awaitable[web.StreamResponse]]
 MAX_BODY_BYTES = 64 * 1024 * 1024
+SECRET_HEADERS = ("authorization", "api-key")
+"""A record of a request does not have them."""
 
 
 class Simulator:
@@ -69,12 +70,10 @@ class Simulator:
 
     @property
     def stored_ids(self) -> list[str]:
-        """The ids of the stored responses."""
         return self._responses.ids()
 
     @property
     def uploads(self) -> UploadStore:
-        """The uploaded files."""
         return self._responder.uploads
 
     @property
@@ -161,12 +160,7 @@ class Simulator:
         await self.start()
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.stop()
 
     async def _get_models(self, request: web.Request) -> web.Response:
@@ -234,15 +228,16 @@ class Simulator:
             body = read_json(await request.read())
         except ValueError:
             body = None
-        transport = request.transport
         record = RecordedRequest(
             path=request.path,
             method=request.method,
             query=dict(request.query),
-            headers=mask_headers(request.headers),
+            headers={
+                name: "***" if name.lower() in SECRET_HEADERS else value
+                for name, value in request.headers.items()
+            },
             body=body if isinstance(body, dict) else {},
             started_at=self._clock(),
-            connection=transport.get_extra_info("peername") if transport else None,
         )
         self.requests.append(record)
         await self._notify()

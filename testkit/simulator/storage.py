@@ -152,7 +152,6 @@ class ResponseStore:
         return list(self._stored)
 
     def forget(self) -> None:
-        """Forget all responses."""
         self.end()
         self._stored.clear()
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Hashable, Mapping
 from typing import Any
 
-from simulator.refusals import refuse, refuse_range, refuse_value
+from simulator.refusals import refuse_range, refuse_value
 from simulator.sealing import ForeignSeal, unseal_content
 
 MIN_CACHED_TOKENS = 1024
@@ -76,7 +76,6 @@ class PromptCache:
         return tokens // CACHE_STEP_TOKENS * CACHE_STEP_TOKENS
 
     def forget(self) -> None:
-        """Empty the cache."""
         self._seen.clear()
 
 
@@ -92,8 +91,6 @@ def check_compaction(body: Mapping[str, Any]) -> None:
     """
     for index, way in enumerate(body.get("context_management") or []):
         path = f"context_management[{index}]"
-        if "type" not in way:
-            raise refuse("missing_parameter", path=f"{path}.type")
         if way["type"] != "compaction":
             raise refuse_value(f"{path}.type", way["type"], ("compaction",))
         threshold = way.get("compact_threshold")

@@ -19,24 +19,15 @@ from simulator.sealing import MAX_ID_CHARACTERS
 from simulator.wire.events import encode_end, encode_event
 
 NOON = 1_795_262_400.0
-NOT_STORED = frozenset(
-    {
-        "long",
-        "slow",
-        "big-line",
-        "task",
-        "agent-steps",
-        "agent-data",
-        "agent-storm",
-        "agent-crew",
-        "tool-forever",
-        "long-arguments",
-        "mcp-approval-forever",
-        "flex-unavailable",
-        # They quote the headers of a request, and a transcript has none.
-        *(scenario.name for scenario in LEAK_SCENARIOS),
-    }
-)
+_NOT_STORED = """
+long slow big-line task agent-steps agent-data agent-storm agent-crew tool-forever
+long-arguments mcp-approval-forever flex-unavailable
+"""
+NOT_STORED = {
+    *_NOT_STORED.split(),
+    # They quote the headers of a request, and a transcript has none.
+    *(scenario.name for scenario in LEAK_SCENARIOS),
+}
 """Scenarios without a transcript."""
 TRANSPORT_VARIANTS = {
     "chat-crlf-comments": "chat,crlf,comments",
@@ -192,11 +183,9 @@ def build_client_items(output: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def strip_item(item: dict[str, Any]) -> dict[str, Any]:
-    """Return an item as a client sends it back; hosted items keep their ids."""
+    """Return an item as a client sends it back; searches keep their ids."""
     if item["type"] == "web_search_call":
         return {**item, "action": without_fields(item["action"], "sources")}
-    if item["type"] in ("file_search_call", "code_interpreter_call"):
-        return item
     if item["type"].startswith("mcp"):
         return without_fields(item, "status")
     sent = without_fields(item, "id", "status")

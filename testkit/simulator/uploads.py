@@ -52,7 +52,6 @@ class UploadStore:
         self.files: dict[str, UploadedFile] = {}
 
     def forget(self) -> None:
-        """Drop all files."""
         self.files.clear()
 
     def add(

@@ -55,7 +55,6 @@ class Chats:
     """How often it was asked for a title."""
 
     async def get_chat_title_by_id(self, id: str) -> str | None:
-        """Return the title of a chat."""
         self.asked += 1
         if self.away:
             self.away -= 1
@@ -76,7 +75,6 @@ class Chats:
     async def get_message_by_id_and_message_id(
         self, id: str, message_id: str
     ) -> Json | None:
-        """Return a message of a chat."""
         row = self.rows.get(id)
         messages: Json = row.chat.get("history", {}).get("messages", {}) if row else {}
         return messages.get(message_id)
@@ -106,7 +104,6 @@ class Chats:
     async def insert_chat_files(
         self, chat_id: str, message_id: str, file_ids: list[str], user_id: str
     ) -> None:
-        """Link files with a message."""
         self.links += [(chat_id, message_id, file, user_id) for file in file_ids]
 
     async def add_message_files_by_id_and_message_id(
@@ -152,7 +149,6 @@ class Users:
         return SimpleNamespace(id=id, role=role, name=self.names.get(id, "Ada"))
 
     async def get_user_by_email(self, email: str) -> SimpleNamespace | None:
-        """Return the model of a user."""
         is_known = email.lower() == "ann@example.com"
         return SimpleNamespace(id="u-1", role="user") if is_known else None
 
@@ -165,11 +161,9 @@ class Groups:
     asked: list[str] = field(default_factory=list)
 
     async def get_group_by_id(self, id: str) -> SimpleNamespace | None:
-        """Return the group with an id."""
         return await self.get_group_by_name(id.removeprefix("id of "))
 
     async def get_group_by_name(self, name: str) -> SimpleNamespace | None:
-        """Return the group with a name."""
         self.asked.append(name)
         is_known = name in self.members
         return SimpleNamespace(id=f"id of {name}", name=name) if is_known else None
@@ -297,7 +291,6 @@ class Files:
         return file_path
 
     def content(self, id: str) -> bytes:
-        """Return what a file holds."""
         return Path(self.rows[id].path).read_bytes()
 
     def lose(self, id: str) -> None:
@@ -376,19 +369,16 @@ class ToolResults:
     def terminal_file(
         self, name: str, params: Json, result: Any, tool: Json, metadata: Json
     ) -> Json | None:
-        """Return a file of a terminal."""
         return {"type": "file", **params} if name == "display_file" else None
 
     async def tell_terminal(
         self, name: str, params: Json, result: Any, emitter: Any
     ) -> None:
-        """Tell the page of a terminal."""
         self.told.append({"name": name, "params": params, "result": result})
 
     def sources(
         self, tool_name: str, tool_params: Json, tool_result: str, tool_id: str = ""
     ) -> list[Json]:
-        """Return the sources of a result."""
         return [{"source": {"name": tool_name, "id": tool_id}, "text": tool_result}]
 
     async def store(self, request: Any, url: str, metadata: Json, user: Any) -> str:
@@ -445,7 +435,6 @@ class Filters:
         return [(id, False) for id in self.active]
 
     async def get_function_module(self, request: Any, function_id: str) -> Any:
-        """Return the filter itself."""
         return self.active[function_id]
 
     async def get_function_valves_by_ids(self, ids: list[str]) -> dict[str, Json]:

@@ -24,11 +24,9 @@ class RememberedSpan(trace.NonRecordingSpan):
         self.failed = self.ended = False
 
     def set_attribute(self, key: str, value: Any) -> None:
-        """Note one attribute."""
         self.told[key] = value
 
     def set_attributes(self, attributes: Any) -> None:
-        """Note several."""
         self.told |= attributes
 
     def is_recording(self) -> bool:

@@ -1,65 +1,25 @@
 """The types of the events that the API streams, as of 2026-11-21."""
 
+_OF_RESPONSES = """
+audio.delta audio.done audio.transcript.delta audio.transcript.done
+code_interpreter_call.completed code_interpreter_call.in_progress
+code_interpreter_call.interpreting code_interpreter_call_code.delta
+code_interpreter_call_code.done compaction.compacting completed content_part.added
+content_part.done created custom_tool_call_input.delta custom_tool_call_input.done
+failed file_search_call.completed file_search_call.in_progress
+file_search_call.searching function_call_arguments.delta function_call_arguments.done
+image_generation_call.completed image_generation_call.generating
+image_generation_call.in_progress image_generation_call.partial_image in_progress
+incomplete mcp_call.completed mcp_call.failed mcp_call.in_progress
+mcp_call_arguments.delta mcp_call_arguments.done mcp_list_tools.completed
+mcp_list_tools.failed mcp_list_tools.in_progress output_item.added output_item.done
+output_text.annotation.added output_text.delta output_text.done queued
+reasoning_summary_part.added reasoning_summary_part.done reasoning_summary_text.delta
+reasoning_summary_text.done reasoning_text.delta reasoning_text.done refusal.delta
+refusal.done shell_call_command.added shell_call_command.delta shell_call_command.done
+shell_call_output_content.delta shell_call_output_content.done web_search_call.completed
+web_search_call.in_progress web_search_call.searching
+"""
 KNOWN_TYPES = frozenset(
-    {
-        "error",
-        "response.audio.delta",
-        "response.audio.done",
-        "response.audio.transcript.delta",
-        "response.audio.transcript.done",
-        "response.code_interpreter_call.completed",
-        "response.code_interpreter_call.in_progress",
-        "response.code_interpreter_call.interpreting",
-        "response.code_interpreter_call_code.delta",
-        "response.code_interpreter_call_code.done",
-        "response.compaction.compacting",
-        "response.completed",
-        "response.content_part.added",
-        "response.content_part.done",
-        "response.created",
-        "response.custom_tool_call_input.delta",
-        "response.custom_tool_call_input.done",
-        "response.failed",
-        "response.file_search_call.completed",
-        "response.file_search_call.in_progress",
-        "response.file_search_call.searching",
-        "response.function_call_arguments.delta",
-        "response.function_call_arguments.done",
-        "response.image_generation_call.completed",
-        "response.image_generation_call.generating",
-        "response.image_generation_call.in_progress",
-        "response.image_generation_call.partial_image",
-        "response.in_progress",
-        "response.incomplete",
-        "response.mcp_call.completed",
-        "response.mcp_call.failed",
-        "response.mcp_call.in_progress",
-        "response.mcp_call_arguments.delta",
-        "response.mcp_call_arguments.done",
-        "response.mcp_list_tools.completed",
-        "response.mcp_list_tools.failed",
-        "response.mcp_list_tools.in_progress",
-        "response.output_item.added",
-        "response.output_item.done",
-        "response.output_text.annotation.added",
-        "response.output_text.delta",
-        "response.output_text.done",
-        "response.queued",
-        "response.reasoning_summary_part.added",
-        "response.reasoning_summary_part.done",
-        "response.reasoning_summary_text.delta",
-        "response.reasoning_summary_text.done",
-        "response.reasoning_text.delta",
-        "response.reasoning_text.done",
-        "response.refusal.delta",
-        "response.refusal.done",
-        "response.shell_call_command.added",
-        "response.shell_call_command.delta",
-        "response.shell_call_command.done",
-        "response.shell_call_output_content.delta",
-        "response.shell_call_output_content.done",
-        "response.web_search_call.completed",
-        "response.web_search_call.in_progress",
-        "response.web_search_call.searching",
-    }
+    {"error", *(f"response.{name}" for name in _OF_RESPONSES.split())}
 )

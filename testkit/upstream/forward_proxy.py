@@ -4,7 +4,6 @@ import asyncio
 from asyncio import StreamReader as Reader
 from asyncio import StreamWriter as Writer
 from contextlib import suppress
-from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -34,7 +33,6 @@ class ForwardProxy:
 
     @property
     def address(self) -> str:
-        """The address to give to a client."""
         return f"http://{self.host}"
 
     async def _serve(self, reader: Reader, writer: Writer) -> None:
@@ -61,17 +59,10 @@ class ForwardProxy:
         await asyncio.gather(_copy(reader, out), _copy(there, writer))
 
     async def __aenter__(self) -> Self:
-        """Listen."""
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the proxy."""
+    async def __aexit__(self, *_: object) -> None:
         assert self._server
         self._server.close()
 

@@ -16,43 +16,25 @@ FOLDER = Path(__file__).resolve().parents[1] / "streams" / "others"
 ANSWER = "It rains in Zürich 🌧 today.\n"
 CITY = '{"city":"Zürich"}'
 
-WHOLE_ANSWERS = (
-    "empty-final-content",
-    "empty-final-text",
-    "null-final-content",
-    "shorter-final-text",
-    "no-item-done-empty-output",
-    "no-item-done-null-output",
-    "no-item-done-no-output",
-    "nothing-announced",
-    "item-ends-early",
-    "item-ends-early-no-output",
-    "item-ends-early-longer-output",
-    "item-ends-twice",
-    "completed-without-body",
-    "completed-with-null-body",
-    "message-after-empty-response",
-    "summary-only-in-deltas",
-    "server-run-custom-call",
-    "content-as-text",
-    "token-counts-as-numbers-with-fraction",
-    "token-counts-as-texts",
-    "doubled-message",
-    "end-of-another-name",
-)
+_WHOLE_ANSWERS = """
+empty-final-content empty-final-text null-final-content shorter-final-text
+no-item-done-empty-output no-item-done-null-output no-item-done-no-output
+nothing-announced item-ends-early item-ends-early-no-output
+item-ends-early-longer-output item-ends-twice completed-without-body
+completed-with-null-body message-after-empty-response summary-only-in-deltas
+server-run-custom-call content-as-text token-counts-as-numbers-with-fraction
+token-counts-as-texts doubled-message end-of-another-name
+"""
+WHOLE_ANSWERS = tuple(_WHOLE_ANSWERS.split())
 """Those in which ANSWER arrives, and the response is complete."""
 
-CALLS = (
-    "call-with-empty-final-arguments",
-    "call-with-null-final-arguments",
-    "call-with-no-final-arguments",
-    "call-with-placeholder-final-arguments",
-    "call-arguments-only-done",
-    "call-never-ended",
-    "call-ends-early",
-    "call-with-object-arguments",
-    "call-with-spaces-around-name",
-)
+_CALLS = """
+call-with-empty-final-arguments call-with-null-final-arguments
+call-with-no-final-arguments call-with-placeholder-final-arguments
+call-arguments-only-done call-never-ended call-ends-early call-with-object-arguments
+call-with-spaces-around-name
+"""
+CALLS = tuple(_CALLS.split())
 """Those in which the weather of CITY is asked for."""
 
 LATE_ENDS = "llama.cpp-b11434-think-then-text"
@@ -84,7 +66,6 @@ NO_EYES = {
     "type": "server_error",
 }
 """What llama.cpp says of an image, with its status 500 (recorded, b10434)."""
-LOADING = {"code": 503, "message": "Loading model", "type": "unavailable_error"}
 
 
 async def answer_without_eyes(request: web.Request) -> web.StreamResponse:
@@ -113,7 +94,6 @@ def of_context(tokens: int, answer: Answerer) -> Answerer:
 
 
 def stream_of(name: str) -> bytes:
-    """Return the stream of one response."""
     return (FOLDER / f"{name}.sse").read_bytes()
 
 

@@ -5,7 +5,6 @@ import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from ssl import SSLContext
-from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from aiohttp import web
@@ -35,8 +34,6 @@ class Upstream:
         self._answer = answer
         self._tls = tls
         self.requests: list[web.Request] = []
-        self.arrived: list[float] = []
-        """When each request came, in seconds of the loop's clock."""
         self.bodies: list[Any] = []
         self.connections: set[Any] = set()
         self.left = asyncio.Event()
@@ -63,7 +60,6 @@ class Upstream:
         return len(self._server.handler.connections)
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
-        self.arrived.append(asyncio.get_running_loop().time())
         assert request.transport
         self.connections.add(request.transport.get_extra_info("peername"))
         self.requests.append(request)
@@ -81,17 +77,10 @@ class Upstream:
             raise
 
     async def __aenter__(self) -> Self:
-        """Listen."""
         await self._server.start_server(ssl=self._tls)
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the server."""
+    async def __aexit__(self, *_: object) -> None:
         await self._server.close()
 
 

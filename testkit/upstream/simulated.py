@@ -56,7 +56,6 @@ class Client:
 
     simulator: Simulator
     session: aiohttp.ClientSession
-    model: str = "gpt-5.6-sol"
     headers: dict[str, str] = field(default_factory=dict)
 
     @property
@@ -66,7 +65,7 @@ class Client:
 
     def body(self, content: Any = "Hello", **more: Any) -> Body:
         """Return a body that is valid unless ``more`` makes it otherwise."""
-        return {"model": self.model, "input": content, "store": False, **more}
+        return {"model": "gpt-5.6-sol", "input": content, "store": False, **more}
 
     async def post(
         self, body: Any, key: str | None = KEY, **headers: str
@@ -78,12 +77,10 @@ class Client:
         sent["Content-Type"] = "application/json"
         raw = io.BytesIO(json.dumps(body).encode())
         async with self.session.post(self.url, data=raw, headers=sent) as answer:
-            return SimulatorReply(
-                answer.status, dict(answer.headers), await answer.read()
-            )
+            return await _read(answer)
 
     def open_stream(
-        self, content: Any = "Hello", **more: Any
+        self, content: Any, **more: Any
     ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         """Send a valid body and lend the stream while it is written."""
         body = self.body(content, stream=True, **more)
@@ -92,22 +89,15 @@ class Client:
 
     async def get(self, id: str, key: str = KEY, **query: str) -> SimulatorReply:
         """Ask for a stored response."""
-        return await self._look_up("GET", id, key, query)
+        url, sent = f"{self.url}/{id}", {"Authorization": f"Bearer {key}"}
+        async with self.session.get(url, params=query, headers=sent) as answer:
+            return await _read(answer)
 
-    async def cancel(self, id: str, key: str = KEY) -> SimulatorReply:
+    async def cancel(self, id: str) -> SimulatorReply:
         """Stop a background response."""
-        return await self._look_up("POST", f"{id}/cancel", key, {})
-
-    async def _look_up(
-        self, method: str, path: str, key: str, query: dict[str, str]
-    ) -> SimulatorReply:
-        url = f"{self.url}/{path}"
-        sent = {"Authorization": f"Bearer {key}"}
-        asked = self.session.request(method, url, params=query, headers=sent)
-        async with asked as answer:
-            return SimulatorReply(
-                answer.status, dict(answer.headers), await answer.read()
-            )
+        url, sent = f"{self.url}/{id}/cancel", {"Authorization": f"Bearer {KEY}"}
+        async with self.session.post(url, headers=sent) as answer:
+            return await _read(answer)
 
     async def ask(self, content: Any = "Hello", **more: Any) -> SimulatorReply:
         """Send a valid body and expect it to be accepted."""
@@ -125,6 +115,10 @@ class Client:
         assert reply.status == 400, reply.raw
         assert reply.error["type"] == "invalid_request_error"
         return reply.error
+
+
+async def _read(answer: aiohttp.ClientResponse) -> SimulatorReply:
+    return SimulatorReply(answer.status, dict(answer.headers), await answer.read())
 
 
 def bare(items: Sequence[Mapping[str, Any]]) -> list[Body]:

@@ -19,7 +19,7 @@ USAGE = {
 }
 
 
-def message_item(*texts: str, at: int = 0, phase: str | None = None) -> Item:
+def message_item(*texts: str, at: int | str = 0, phase: str | None = None) -> Item:
     """Return a message with one content part a text."""
     content = [{"type": "output_text", "text": t, "annotations": []} for t in texts]
     more = {"phase": phase} if phase else {}
@@ -33,7 +33,7 @@ def message_item(*texts: str, at: int = 0, phase: str | None = None) -> Item:
     }
 
 
-def reasoning_item(*summaries: str, at: int = 0, sealed: str = "sealed") -> Item:
+def reasoning_item(*summaries: str, at: int | str = 0, sealed: str = "sealed") -> Item:
     """Return a reasoning item with one summary part a text."""
     return {
         "id": f"rs_{at}",
@@ -109,18 +109,18 @@ def _summary_part(pieces: Sequence[str], part: int, at: int) -> Events:
     ]
 
 
-def reasoning_text(*pieces: str, at: int = 0) -> Events:
+def reasoning_text(*pieces: str) -> Events:
     """Return the events of a reasoning item of an open-weight model."""
     text = "".join(pieces)
     content = [{"type": "reasoning_text", "text": text}]
-    item = {"id": f"rs_{at}", "type": "reasoning", "summary": [], "content": content}
+    item = {"id": "rs_0", "type": "reasoning", "summary": [], "content": content}
     name = "response.reasoning_text"
-    position = {"item_id": item["id"], "output_index": at, "content_index": 0}
+    position = {"item_id": item["id"], "output_index": 0, "content_index": 0}
     return [
-        added({**item, "content": []}, at=at),
+        added({**item, "content": []}),
         *({"type": f"{name}.delta", **position, "delta": piece} for piece in pieces),
         {"type": f"{name}.done", **position, "text": text},
-        done(item, at=at),
+        done(item),
     ]
 
 
@@ -167,9 +167,9 @@ def done(item: Item, at: int = 0) -> Event:
     return {"type": "response.output_item.done", "output_index": at, "item": item}
 
 
-def text_delta(text: str, at: int = 0, part: int = 0) -> Event:
+def text_delta(text: str, at: int = 0) -> Event:
     """Return one delta of a message."""
-    position = {"item_id": f"msg_{at}", "output_index": at, "content_index": part}
+    position = {"item_id": f"msg_{at}", "output_index": at, "content_index": 0}
     return {
         "type": "response.output_text.delta",
         **position,
@@ -178,9 +178,9 @@ def text_delta(text: str, at: int = 0, part: int = 0) -> Event:
     }
 
 
-def text_done(text: str, at: int = 0, part: int = 0) -> Event:
-    """Return the whole text of one part of a message."""
-    where = {"item_id": f"msg_{at}", "output_index": at, "content_index": part}
+def text_done(text: str, at: int = 0) -> Event:
+    """Return the whole text of a message."""
+    where = {"item_id": f"msg_{at}", "output_index": at, "content_index": 0}
     return {"type": "response.output_text.done", **where, "text": text, "logprobs": []}
 
 
@@ -230,9 +230,9 @@ def error_flat(code: str | None, text: str = "Sorry!") -> Event:
     return {"type": "error", "code": code, "message": text, "param": None}
 
 
-def error_nested(code: str | None, text: str = "Sorry!", type: str = "broken") -> Event:
+def error_nested(code: str | None) -> Event:
     """Return the `error` event in the shape that the live API sends."""
-    error = {"type": type, "code": code, "message": text, "param": None}
+    error = {"type": "broken", "code": code, "message": "Sorry!", "param": None}
     return {"type": "error", "error": error}
 
 

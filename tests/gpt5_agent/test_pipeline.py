@@ -28,11 +28,12 @@ from gpt5_agent.shell.bridge import (
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from openai_responses.endpoint import Endpoint
-from runs.disturbed import STREAMS, sending, wire_of
+from runs.disturbed import STREAMS
 from shells.model_list import ModelList
 from simulator.faults import refuse_parameter
 from upstream import wire
-from upstream.server import Upstream, stream_in_pieces, until
+from upstream.odd_streams import stream_of
+from upstream.server import Upstream, stream_in_pieces, streaming, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -574,7 +575,7 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
     """As by the pipe: a gateway is in front of both."""
     caplog.set_level(logging.INFO)
     expected = STREAMS[name]
-    async with Upstream(sending(wire_of(name))) as upstream:
+    async with Upstream(streaming(stream_of(name))) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
         *plain, _ = await desk.pieces("Hi", None)
         assert len(upstream.requests) == expected.requests

@@ -1,11 +1,11 @@
 """One Open WebUI server for all tests of this directory."""
 
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
+from golden_run.built_files import BUILT_PIPE
 from hosts.browser.chromium import Chromium
 from hosts.browser.page import ChatPage
 from hosts.people.tabs import Tab
@@ -13,6 +13,7 @@ from hosts.people.users import User, settings_changed
 from hosts.servers.forks import ForkServer
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import (
+    PIPE,
     STUB,
     install_copy,
     install_pipe,
@@ -21,9 +22,6 @@ from hosts.setup.pipes import (
 )
 from simulator import Simulator
 
-BUILT = Path(__file__).parents[2] / "pipes"
-BUILT_PIPE = BUILT / "openai_responses_manifold.py"
-FUNCTION_ID = "openai_responses"
 MODELS = (
     "gpt-6.1-sol",
     "gpt-6.2-sol",
@@ -97,7 +95,7 @@ def pipe_valves(running_simulator: Simulator) -> dict[str, str]:
 @pytest_asyncio.fixture(scope="session")
 async def pipe(admin: User, pipe_source: str, pipe_valves: dict[str, str]) -> list[str]:
     """The built pipe, installed for everybody: the ids of its models."""
-    return await install_pipe(admin, FUNCTION_ID, pipe_source, pipe_valves)
+    return await install_pipe(admin, PIPE, pipe_source, pipe_valves)
 
 
 @pytest_asyncio.fixture(scope="session")
@@ -109,7 +107,7 @@ async def stub(admin: User) -> list[str]:
 @pytest_asyncio.fixture
 async def in_row(admin: User, pipe: list[str]) -> AsyncIterator[None]:
     """Records in a key of the chat's row, with markers."""
-    async with valves_changed(admin, FUNCTION_ID, HISTORY_CARRIER="markers"):
+    async with valves_changed(admin, PIPE, HISTORY_CARRIER="markers"):
         yield
 
 

@@ -16,7 +16,7 @@ from hosts.people.users import User, download, new_user
 from hosts.sent import assert_nothing_dropped, chat_bodies, host_items, kinds
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import MODEL, PIPE, valves_changed
-from runs.transcripts import FOLDER
+from runs.transcripts import transcript
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from upstream.server import Upstream, replying
@@ -137,7 +137,7 @@ async def named_file(
     admin: User, name: str
 ) -> AsyncIterator[tuple[str, ClientResponse]]:
     """Have code write a file; lend its address, and the page that the host makes of it."""
-    stream = (FOLDER / "count.sse").read_bytes().replace(b"people.csv", name.encode())
+    stream = transcript("count").replace(b"people.csv", name.encode())
     answers = {
         "POST": replying(stream, content_type="text/event-stream"),
         "GET": replying(b"<script>alert(1)</script>"),

@@ -15,7 +15,7 @@ from calls.valves import expert
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.setup.pipes import PIPE, valves_changed
-from runs.transcripts import FOLDER
+from runs.transcripts import transcript
 from upstream.certificates import bundle_of, server_side
 from upstream.forward_proxy import ForwardProxy
 from upstream.server import Upstream, in_turn, replying, streaming
@@ -23,7 +23,7 @@ from upstream.server import Upstream, in_turn, replying, streaming
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
 MODEL = f"{PIPE}.gpt-6.1-sol"
-WIRE = (FOLDER / "short.sse").read_bytes()
+WIRE = transcript("short")
 CANARY = "canary-of-the-proxy"
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,

@@ -31,13 +31,13 @@ def with_class(name: str) -> str:
 
 
 @asynccontextmanager
-async def installed(admin: User, name: str, source: str) -> AsyncIterator[None]:
+async def installed(admin: User, source: str) -> AsyncIterator[None]:
     """A function for a while."""
-    await admin.install_function(name, source)
+    await admin.install_function("asking", source)
     try:
         yield
     finally:
-        await admin.delete_function(name)
+        await admin.delete_function("asking")
 
 
 @pytest.mark.asyncio
@@ -48,7 +48,7 @@ async def test_each_kind_of_function_gets_the_text_once(
 
     An action asks without a chat, as a program does.
     """
-    async with installed(admin, "asking", with_class("Pipe")):
+    async with installed(admin, with_class("Pipe")):
         await admin.models()
         turn = await admins_tab.send("asking", "Hi")
     stored = await admins_tab.message(turn)
@@ -69,7 +69,7 @@ async def test_each_kind_of_function_gets_the_text_once(
     assert outputs
     assert all(ONCE.search(text) for text in outputs), outputs
 
-    async with installed(admin, "asking", with_class("Filter")):
+    async with installed(admin, with_class("Filter")):
         await admin.set_global("asking", True)
         turn = await admins_tab.send(MODEL, "sim:short Hi.")
     assert turn.error is None
@@ -77,7 +77,7 @@ async def test_each_kind_of_function_gets_the_text_once(
     assert ONCE.search(asked), asked
 
     form = {"model": MODEL, "id": "m", "chat_id": "", "session_id": "", "messages": []}
-    async with installed(admin, "asking", with_class("Action")):
+    async with installed(admin, with_class("Action")):
         await admin.models()
         answer = await admin.call("POST", "/api/chat/actions/asking", form)
     assert ONCE.search(answer["content"]), answer
@@ -92,7 +92,7 @@ async def test_a_person_is_asked_about_calls_for_a_pipe(
     source = with_class("Pipe").replace("sim:short", "sim:tool")
     source = source.replace("WITH_TOOLS = False", "WITH_TOOLS = True")
     asked = admins_tab.answer_questions(True)
-    async with installed(admin, "asking", source):
+    async with installed(admin, source):
         await admin.models()
         body = {"tool_ids": ["toolkit"], **ASKS}
         turn = await admins_tab.send("asking", "Hi", body=body)

@@ -7,12 +7,12 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
+from golden_run.built_files import BUILT_PIPELINE
 from hosts.people.client import Client, Json
 from hosts.people.questions import tool_choice
 from hosts.servers.offline import free_port
 from hosts.servers.pipelines_server import PipelinesServer, completion_body
 from hosts.setup.agent import (
-    BUILT_PIPELINE,
     FUNCTION_CALLING,
     PIPELINE_ID,
     REACT,

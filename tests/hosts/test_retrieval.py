@@ -82,12 +82,10 @@ class Sent(NamedTuple):
     container: list[str]
 
 
-async def ask(
-    tab: Tab, simulator: Simulator, sample: Sample, kind: str = "short"
-) -> Sent:
+async def ask(tab: Tab, simulator: Simulator, kind: str = "short") -> Sent:
     """Ask about a newly attached file, as the page does."""
     simulator.forget()
-    file = await attach(tab.user, sample.name, sample.content, sample.kind)
+    file = await attach(tab.user, TABLE.name, TABLE.content, TABLE.kind)
     whole = {"files": [file]}  # the page names the files of the chat once more
     turn = await tab.send(MODEL, f"sim:{kind} {ASKED}", files=[file], body=whole)
     assert turn.error is None
@@ -118,9 +116,9 @@ async def test_retrieved_passages_are_left_out_with_python(
     """Without Python a passage is in the question; with it, the file is."""
     embeddings.texts.clear()
 
-    without = await ask(tab, simulator, TABLE)
+    without = await ask(tab, simulator)
     async with valves_changed(admin, PIPE, ENABLE_CODE_INTERPRETER=True):
-        with_python = await ask(tab, simulator, TABLE, "count")
+        with_python = await ask(tab, simulator, "count")
 
     # One passage was found by its embedding: the others are not there.
     assert len([text for text in embeddings.texts if "Hyperborea" in text]) > 1

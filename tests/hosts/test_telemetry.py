@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from golden_run.built_files import BUILT_ADMINISTRATION
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
 from hosts.people.users import User
 from hosts.setup.pipes import MODEL, PLUGINS
-from hosts.setup.switches import BUILT
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
@@ -19,7 +19,7 @@ ADMINISTRATION = "openai_responses_administration"
 @pytest.mark.asyncio
 async def test_chat_exports_spans_and_metrics(admin: User, tab: Tab) -> None:
     """One for each request with those of its tools inside; none after the switch."""
-    source = (BUILT / f"{ADMINISTRATION}.py").read_text("utf-8")
+    source = BUILT_ADMINISTRATION.read_text("utf-8")
     await admin.install_function(ADMINISTRATION, source)
     await admin.install_function("tap", TAP)
     await admin.models()  # the host reads its models when somebody lists them

@@ -215,7 +215,8 @@ async def test_chats_go_on_after_a_crash(
         rounds = await tab.begin(MODEL, text, body=USED)
         await rounds.until(lambda seen: len(bodies_about(simulator, "rounds?")) == 2)
         waiting = await tab.message(approval)
-        await server.crash_and_restart()
+        server.kill()
+        await server.start_again()
 
     assert (waiting["done"], len(waiting_calls(waiting))) == (False, 1)
     assert "statusHistory" not in waiting  # it does not say "Finished"

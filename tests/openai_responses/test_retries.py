@@ -12,7 +12,7 @@ from openai_responses.retries import (
     retry_wait,
     seconds_until,
 )
-from upstream.quota_codes import QUOTA_CODES
+from upstream.refusals import QUOTA_CODES
 
 THREE = RetryPolicy(max_retries=3, max_wait=60)
 

@@ -67,6 +67,7 @@ from runs.sample import (
     Told,
     ended_items,
     has_marker,
+    natives,
     run_of_chunks,
     tell,
     texts_of,
@@ -243,11 +244,6 @@ def items_sent_again_have_the_types_of_the_api(response: Response) -> None:
         free = {"id": "rs_1"} if item["type"] == "reasoning" else {}
         free |= {"id": "msg_1", "status": "completed"} if "role" in item else {}
         input_item().validate_python({**free, **item})
-
-
-def natives(chunks: list[Json]) -> list[Json]:
-    """The chunks that are events of items."""
-    return [chunk for chunk in chunks if "type" in chunk]
 
 
 def host_and_filters_can_read_every_chunk(response: Response) -> None:

@@ -1,11 +1,10 @@
-"""A stand-in for the host, and the simulator as the API.
+"""The pipe in a stand-in for the host, with the simulator as the API.
 
-The simulator, the host and HTTP are imported by the fixtures that need them: half a
-second or more, which many tests here can do without.
+They and HTTP are imported by the fixtures that need them: half a second or more, which
+many tests here can do without.
 """
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,14 +24,6 @@ def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever runs the tests may have a key there, or the audit log turned on."""
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
-
-
-@pytest.fixture
-def host(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> "StandInHost":
-    """Open WebUI's names, in memory."""
-    from stand_in.host import StandInHost
-
-    return StandInHost(monkeypatch, tmp_path)
 
 
 @pytest_asyncio.fixture

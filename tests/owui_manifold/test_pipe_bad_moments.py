@@ -29,9 +29,10 @@ from calls.valves import expert
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from runs.disturbed import STREAMS, sending, wire_of
+from runs.disturbed import STREAMS
 from stand_in.host import StandInHost, close_connections
 from upstream import wire
+from upstream.odd_streams import stream_of
 from upstream.server import KEY, Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -130,7 +131,7 @@ async def test_disturbed_stream_is_shown_as_what_it_is(
 ) -> None:
     """In the page, for plain clients, and for those that do not stream."""
     expected = STREAMS[name]
-    async with Upstream(sending(wire_of(name))) as upstream:
+    async with Upstream(streaming(stream_of(name))) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
         native = await desk.ask("Hi")
         plain = await desk.ask("Hi", **PLAIN)

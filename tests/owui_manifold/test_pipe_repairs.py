@@ -52,9 +52,9 @@ def sent_reasoning(sim: Simulator, index: int = -1) -> list[str]:
     return [i["encrypted_content"] for i in items if i["type"] == "reasoning"]
 
 
-def received_reasoning(sim: Simulator, index: int = -1) -> list[str]:
+def received_reasoning(sim: Simulator) -> list[str]:
     """The encrypted content that its answer brought."""
-    response = sim.requests[index].response
+    response = sim.requests[-1].response
     assert response is not None
     output = response["output"]
     return [i["encrypted_content"] for i in output if i["type"] == "reasoning"]

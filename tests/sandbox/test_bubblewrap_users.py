@@ -76,10 +76,10 @@ def start(folder: str, codes: list[str], seconds: int) -> "subprocess.Popen[str]
     return process
 
 
-def answers(folder: str, *codes: str, seconds: int = 60) -> list[Any]:
+def answers(folder: str, *codes: str) -> list[Any]:
     """Return what a server answers to codes, and to a harmless one after each."""
     asked = [each for code in codes for each in (code, "6 * 7")]
-    with start(folder, asked, seconds) as process:
+    with start(folder, asked, 60) as process:
         assert process.stdout
         replies = [json.loads(line) for line in process.stdout]
     assert process.returncode == 0

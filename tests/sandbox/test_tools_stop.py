@@ -24,8 +24,8 @@ INSIDE = 4
 
 
 @asynccontextmanager
-async def running(chat: Chat, code: str = ENDLESS) -> AsyncIterator[asyncio.Task[Ran]]:
-    task = asyncio.create_task(chat.run(code))
+async def running(chat: Chat) -> AsyncIterator[asyncio.Task[Ran]]:
+    task = asyncio.create_task(chat.run(ENDLESS))
     await until(lambda: len(sandboxed_processes()) == INSIDE)
     yield task
     assert task.done()

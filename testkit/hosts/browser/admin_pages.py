@@ -31,7 +31,6 @@ class AdminPages:
 
     @property
     def page(self) -> Page:
-        """Playwright's page."""
         return self._chat.page
 
     @property

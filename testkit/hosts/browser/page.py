@@ -213,16 +213,13 @@ class ChatPage:
         """
         read = json.dumps([await self.user.call("GET", path) for path in READ_ONCE])
         if read == self._open.read:
-            await self._follow(path)
+            await self.page.evaluate(FOLLOW, path)
         else:
             await self.page.goto(f"{self.user.url}{path}")
             self._open.read = read
         if path.startswith("/?"):
             await self.page.wait_for_selector("#chat-input:focus")
             await self.page.wait_for_function(NOTHING_SAID)
-
-    async def _follow(self, path: str) -> None:
-        await self.page.evaluate(FOLLOW, path)
 
     async def leave(self) -> None:
         """Close the app, as whoever closes the browser does."""
@@ -241,14 +238,10 @@ class ChatPage:
     async def open_again(self) -> None:
         """Leave the chat, and read it again from what the server has stored."""
         chat_id = self.chat_id
-        await self._leave_chat()
-        await self._follow(f"/c/{chat_id}")
-        await self._answered("")
-
-    async def _leave_chat(self) -> None:
-        """For a new one, in which nothing is said yet."""
-        await self._follow("/")
+        await self.page.evaluate(FOLLOW, "/")
         await self.page.wait_for_function(NOTHING_SAID)
+        await self.page.evaluate(FOLLOW, f"/c/{chat_id}")
+        await self._answered("")
 
     @property
     def chat_id(self) -> str:
@@ -259,7 +252,6 @@ class ChatPage:
 
     @property
     def answers(self) -> Locator:
-        """The answers on the page."""
         return self.page.locator(".chat-assistant")
 
     async def ask(self, text: str, *, wait: bool = True) -> None:
@@ -340,6 +332,5 @@ class ChatPage:
         await self.page.wait_for_function(RESTS)
 
     async def screenshot(self, path: Path) -> None:
-        """A picture of the page."""
         path.parent.mkdir(exist_ok=True)
         await self.page.screenshot(path=path)

@@ -89,9 +89,6 @@ def _is_continued(message_id: str, asked: Sequence[RecordedRequest]) -> bool:
     """Whether the request after an answer begins with its own and what it received."""
     [after] = [r for r in asked if f"after {message_id}" in str(r.body["input"][-1])]
     same = [r for r in asked if r.body["model"] == after.body["model"]]
-    return after.body["input"][:-1] in [_sent_and_received(r) for r in same]
-
-
-def _sent_and_received(request: RecordedRequest) -> list[Json]:
-    output = (request.response or {})["output"]
-    return [*request.body["input"], *map(stripped, output)]
+    return after.body["input"][:-1] in [
+        [*r.body["input"], *map(stripped, (r.response or {})["output"])] for r in same
+    ]

@@ -14,9 +14,10 @@ from itertools import pairwise
 from hosts.chats.lighthouse import remember
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
-from hosts.people.users import EVERYBODY_READS, User
+from hosts.people.users import User
 from hosts.sent import answered, is_task
 from hosts.servers.website import Website
+from hosts.setup.pipes import install_tools
 from simulator import RecordedRequest, Simulator
 
 MEMORY = "I like herring."
@@ -123,14 +124,7 @@ class GrowingChat:
 async def growing_tools(admin: User) -> AsyncIterator[None]:
     """Install the tools that come and go, and let web search be offered."""
     for name, source in _TOOLS.items():
-        form: Json = {
-            "id": name,
-            "name": name.title(),
-            "content": source,
-            "meta": {"description": name},
-            "access_grants": [EVERYBODY_READS],
-        }
-        await admin.call("POST", "/api/v1/tools/create", form)
+        await install_tools(admin, name, source)
     try:
         async with Website().reachable(admin):
             yield

@@ -31,11 +31,10 @@ _FETCH_CHOICE = tool_choice("fetch_url")
 
 @dataclass(frozen=True)
 class Talk:
-    """A chat with a model: that many turns, every second of which fetches a page."""
+    """A chat of `TURNS` turns with a model, every second of which fetches a page."""
 
     model: str
     site: Website
-    turns: int = TURNS
 
     @asynccontextmanager
     async def possible(self, admin: User) -> AsyncIterator[None]:
@@ -53,7 +52,7 @@ class Talk:
         content = f"{FACT}\n".encode() * 20
         file = await attach(tab.user, "handbook.txt", content, "text/plain")
         turns: list[Turn] = []
-        for number in range(self.turns):
+        for number in range(TURNS):
             turn = await tab.send(
                 self.model,
                 self._question(number),

@@ -52,7 +52,6 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Close the session."""
         if self._http:
             await self._http.close()
 

@@ -41,7 +41,6 @@ class Turn:
     chat_id: str
     user_message_id: str
     message_id: str
-    task_ids: list[str] = field(default_factory=list)
     events: list[Json] = field(default_factory=list)
     finished: asyncio.Event = field(default_factory=asyncio.Event)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,7 +82,6 @@ class Turn:
                 await self.changed.wait()
 
     def see(self, event: Json) -> None:
-        """Note one event."""
         self.events.append(event)
         body = event.get("data") or {}
         done = event.get("type") == "chat:completion" and body.get("done")
@@ -199,7 +197,6 @@ class Tab:
         reply = await self.user.call("POST", "/api/chat/completions", body)
         for turn in turns:
             turn.chat_id = reply["chat_id"]
-            turn.task_ids = reply.get("task_ids", [])
         return turns
 
     async def _shown(self, model: str) -> Json | None:

@@ -29,21 +29,19 @@ class User(Client):
     async def sign_in(self) -> "User":
         """Log in with an account that exists."""
         form = {"email": self.email, "password": self.password}
-        return self._accept(await self.call("POST", "/api/v1/auths/signin", form))
-
-    async def add_user(self, email: str, password: str, role: str = "user") -> "User":
-        """Create an account as in Admin Panel > Users, then log in with it."""
-        name = email.split("@", maxsplit=1)[0]
-        form = {"name": name, "email": email, "password": password, "role": role}
-        await self.call("POST", "/api/v1/auths/add", form)
-        return await User(self.url, email, password).sign_in()
-
-    def _accept(self, account: Json) -> "User":
+        account = await self.call("POST", "/api/v1/auths/signin", form)
         self.token = account["token"]
         self.id = account["id"]
         self.role = account["role"]
         self.name = account["name"]
         return self
+
+    async def add_user(self, email: str, password: str) -> "User":
+        """Create an account as in Admin Panel > Users, then log in with it."""
+        name = email.split("@", maxsplit=1)[0]
+        form = {"name": name, "email": email, "password": password, "role": "user"}
+        await self.call("POST", "/api/v1/auths/add", form)
+        return await User(self.url, email, password).sign_in()
 
     async def hide_changelog(self) -> None:
         """Keep the "What's new" dialog, which administrators get, off the page."""
@@ -69,9 +67,8 @@ class User(Client):
         await self.call("POST", f"/api/v1/functions/{path}", form)
         return await self.set_active(function_id)
 
-    async def set_active(self, function_id: str, active: bool = True) -> Json:
-        """Switch a function on or off."""
-        return await self._toggle(function_id, "toggle", "is_active", active)
+    async def set_active(self, function_id: str) -> Json:
+        return await self._toggle(function_id, "toggle", "is_active", True)
 
     async def set_global(self, function_id: str, on: bool = True) -> Json:
         """Switch a filter on for every model, or off again."""
@@ -85,7 +82,6 @@ class User(Client):
         return function
 
     async def delete_function(self, function_id: str) -> None:
-        """Remove a function."""
         await self.call("DELETE", f"/api/v1/functions/id/{function_id}/delete")
 
     async def valves_spec(self, function_id: str) -> Json:
@@ -172,7 +168,6 @@ class User(Client):
         return await self._chat(chat_id, "", {"chat": chat})
 
     async def clone_chat(self, chat_id: str) -> Json:
-        """Copy a chat."""
         return await self._chat(chat_id, "/clone", {})
 
     async def fork_chat(self, chat_id: str, message_id: str) -> Json:

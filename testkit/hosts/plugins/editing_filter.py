@@ -1,27 +1,16 @@
 """
-title: A filter that reads and edits the text of a stream
+title: A filter that edits the text of a stream
 """
 
-import logging
 from typing import Any
 
 
 class Filter:
-    """Counts what it reads, and writes in capitals."""
-
-    def __init__(self) -> None:
-        self.read = ""
+    """Writes in capitals."""
 
     def stream(self, event: dict[str, Any]) -> dict[str, Any]:
         """Edit each delta of Chat Completions."""
         for choice in event["choices"]:
             text = choice["delta"].get("content") or ""
-            self.read += text
             choice["delta"]["content"] = text.upper()
         return event
-
-    def outlet(self, body: dict[str, Any]) -> dict[str, Any]:
-        """Say at the end what was read."""
-        logging.getLogger("editing").warning("the filter read: %r", self.read)
-        self.read = ""
-        return body

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hosts.servers.offline import free_port
-from hosts.servers.open_webui import end_process
+from hosts.servers.open_webui import end_process, start_process
 from marking import require_mark
 
 START_SECONDS = 60
@@ -132,7 +132,7 @@ async def _running(
     command: list[str], asking: list[str], log: Path, stop: signal.Signals
 ) -> AsyncIterator[None]:
     """Run a server, ready as soon as `asking` succeeds; `stop` ends it at once."""
-    process = _launch(command, log)
+    process = start_process(command, log, cwd="/", **_person())
     try:
         deadline = time.monotonic() + START_SECONDS
         while not await asyncio.to_thread(_succeeds, asking):
@@ -143,19 +143,6 @@ async def _running(
         yield
     finally:
         await end_process(process, how=stop)
-
-
-def _launch(command: list[str], log: Path) -> subprocess.Popen[bytes]:
-    with log.open("wb") as output:
-        return subprocess.Popen(
-            command,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,  # Ctrl-C is ours to answer
-            **_person(),
-        )
 
 
 def _succeeds(command: list[str]) -> bool:

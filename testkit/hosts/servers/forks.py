@@ -42,7 +42,6 @@ class ForkedProcess:
         return 0 if self._has_ended else None
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end."""
         self._await_end(timeout)
         if not self._has_ended:
             raise subprocess.TimeoutExpired("a forked server", timeout or 0)

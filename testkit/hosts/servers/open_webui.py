@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -104,16 +104,9 @@ class OpenWebUI:
             return
         # `-P`: the directory of boot.py holds modules with names of the host's.
         command = [str(self.python), "-P", str(BOOT), *arguments]
-        with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                env=self._environment(),
-                cwd=self.home,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,  # Ctrl-C is ours to answer
-            )
+        log = self.home / "server.log"
+        env = self._environment()
+        self._process = start_process(command, log, env=env, cwd=self.home)
 
     def _environment(self) -> dict[str, str]:
         """The variables of the process: no web page of another site may use it."""
@@ -132,11 +125,6 @@ class OpenWebUI:
                             return
                 await asyncio.sleep(0.1)
         raise BootError(f"Open WebUI did not come up:\n{self.log()[-4000:]}")
-
-    async def crash_and_restart(self) -> None:
-        """Kill the process and start another; people stay signed in."""
-        self.kill()
-        await self.start_again()
 
     def kill(self) -> None:
         """End the process as a machine that fails does."""
@@ -165,7 +153,6 @@ class OpenWebUI:
 
     @property
     def is_running(self) -> bool:
-        """The process is there."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -200,6 +187,21 @@ class OpenWebUI:
         row = self.sql("select chat from chat where id = ?", chat_id)[0]
         chat: Json = json.loads(row["chat"])
         return chat
+
+
+def start_process(
+    command: Sequence[str], log: Path, **more: Any
+) -> subprocess.Popen[bytes]:
+    """Start a server that prints into a file; to answer Ctrl-C is ours."""
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            **more,
+        )
 
 
 async def end_process(

@@ -26,7 +26,7 @@ import aiohttp
 
 from hosts.people.client import Client, Json, OpenWebUIError
 from hosts.servers.offline import BootError, free_port, pipelines_python
-from hosts.servers.open_webui import end_process
+from hosts.servers.open_webui import end_process, start_process
 
 TESTKIT = Path(__file__).resolve().parents[2]
 BOOT_SECONDS = 180
@@ -85,19 +85,7 @@ class PipelinesServer(Client):
         command = [str(pipelines_python()), "-m", "uvicorn"]
         command += [*program, "--host", "127.0.0.1", "--port", str(self.port)]
         command += ["--forwarded-allow-ips", "*", "--loop", self._loop]
-        with (self.home / "server.log").open("ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                env=self._environment(),
-                cwd=real or self.home,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-
-    def _environment(self) -> dict[str, str]:
-        return {
+        env = {
             "PATH": os.defpath,
             "HOME": str(self.home),
             "PYTHONPATH": str(TESTKIT),
@@ -109,6 +97,8 @@ class PipelinesServer(Client):
             "GPT5_AGENT_ALLOW": "SANDBOX, wheels, env:*, file:*, url:http://127.0.0.1:*",
             **self._extra,
         }
+        log, home = self.home / "server.log", real or self.home
+        self._process = start_process(command, log, env=env, cwd=home)
 
     async def ready(self) -> None:
         """Wait until it answers; a process that ended never will."""
@@ -127,7 +117,6 @@ class PipelinesServer(Client):
 
     @property
     def is_running(self) -> bool:
-        """The process is there."""
         return self._process is not None and self._process.poll() is None
 
     @property
@@ -136,7 +125,6 @@ class PipelinesServer(Client):
         return self._process.poll() if self._process else None
 
     def log(self) -> str:
-        """What the server has printed."""
         return (self.home / "server.log").read_text(errors="replace")
 
     # ---- what an administrator does
@@ -153,7 +141,6 @@ class PipelinesServer(Client):
             return reply
 
     async def models(self) -> list[Json]:
-        """The models that are offered."""
         listed: list[Json] = (await self.call("GET", "/models"))["data"]
         return listed
 

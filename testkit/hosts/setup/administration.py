@@ -3,16 +3,13 @@
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from pathlib import Path
 
+from golden_run.built_files import BUILT_ADMINISTRATION
 from hosts.people.client import Json
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
 
 ADMINISTRATION = "openai_responses_administration"
-BUILT = Path(__file__).parents[3] / "pipes" / f"{ADMINISTRATION}.py"
-
-
 COUNTED = json.dumps([{"role": "user", "tokens": 10**9, "per": "day"}])
 """Rules under which everything is counted and nothing is refused."""
 
@@ -29,14 +26,12 @@ def counted_requests(server: OpenWebUI, user: User) -> int:
 
 
 @asynccontextmanager
-async def administration(
-    admin: User, function_id: str = ADMINISTRATION, **valves: str
-) -> AsyncIterator[None]:
+async def administration(admin: User, **valves: str) -> AsyncIterator[None]:
     """Have the built filter, with its settings, active for the pipe."""
-    source = BUILT.read_text("utf-8")
-    await admin.install_function(function_id, source, "Administration")
+    source = BUILT_ADMINISTRATION.read_text("utf-8")
+    await admin.install_function(ADMINISTRATION, source, "Administration")
     try:
-        await admin.set_valves(function_id, dict(valves))
+        await admin.set_valves(ADMINISTRATION, dict(valves))
         yield
     finally:
-        await admin.delete_function(function_id)
+        await admin.delete_function(ADMINISTRATION)

@@ -2,17 +2,17 @@
 
 import json
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from pathlib import Path
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
 
+from golden_run.built_files import BUILT_PIPELINE
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, settings_changed
 from hosts.servers.pipelines_server import PipelinesServer
+from hosts.setup.pipes import valves_changed
 from simulator import Simulator
 
-BUILT_PIPELINE = Path(__file__).parents[3] / "pipelines/gpt5_agent_strategies.py"
 PIPELINE_ID = "gpt5_agent_strategies"
 FUNCTION_CALLING = f"{PIPELINE_ID}.gpt5_function_calling"
 REACT = f"{PIPELINE_ID}.gpt5_react"
@@ -25,17 +25,11 @@ async def install_pipeline(server: PipelinesServer, valves: Json) -> None:
     await server.set_valves(PIPELINE_ID, valves)
 
 
-@asynccontextmanager
-async def agent_valves_changed(
+def agent_valves_changed(
     server: PipelinesServer, **changes: Any
-) -> AsyncIterator[None]:
+) -> AbstractAsyncContextManager[None]:
     """Other valves for a while."""
-    before = await server.valves(PIPELINE_ID)
-    await server.set_valves(PIPELINE_ID, before | changes)
-    try:
-        yield
-    finally:
-        await server.set_valves(PIPELINE_ID, before)
+    return valves_changed(server, PIPELINE_ID, **changes)
 
 
 def own_valves(simulator: Simulator) -> Json:

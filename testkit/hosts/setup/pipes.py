@@ -7,6 +7,7 @@ from typing import Any
 
 from hosts.people.client import Json
 from hosts.people.users import EVERYBODY_READS, User
+from hosts.servers.pipelines_server import PipelinesServer
 
 PIPE = "openai_responses"
 """The id of the pipe that the fixtures install."""
@@ -58,12 +59,12 @@ async def install_copy(admin: User, source: str, valves: Json) -> list[str]:
 
 @asynccontextmanager
 async def valves_changed(
-    admin: User, function_id: str, **changes: Any
+    owner: User | PipelinesServer, function_id: str, **changes: Any
 ) -> AsyncIterator[None]:
-    """Other valves for a while."""
-    before = await admin.valves(function_id)
-    await admin.set_valves(function_id, before | changes)
+    """Other valves for a while, of a function or a pipeline."""
+    before = await owner.valves(function_id)
+    await owner.set_valves(function_id, before | changes)
     try:
         yield
     finally:
-        await admin.set_valves(function_id, before)
+        await owner.set_valves(function_id, before)

@@ -21,9 +21,9 @@ BUILT_TOOL = ROOT / READABLE[SANDBOX_ID]
 TOOL = f"/api/v1/tools/id/{SANDBOX_ID}"
 
 
-def release_file(source: str = "") -> str:
-    """The file of a release for *Import JSON*, of the built file or another source."""
-    packed = pack(source or BUILT_TOOL.read_text("utf-8"), READABLE[SANDBOX_ID])
+def release_file() -> str:
+    """The file of a release for *Import JSON*."""
+    packed = pack(BUILT_TOOL.read_text("utf-8"), READABLE[SANDBOX_ID])
     return plugins_file({SANDBOX_ID: packed})
 
 
@@ -34,9 +34,9 @@ async def import_tools(admin: User, file: str) -> None:
 
 
 @asynccontextmanager
-async def sandbox_installed(admin: User, file: str = "") -> AsyncIterator[None]:
+async def sandbox_installed(admin: User) -> AsyncIterator[None]:
     """Install the tool for everybody for a while, from the file of a release."""
-    await import_tools(admin, file or release_file())
+    await import_tools(admin, release_file())
     grants = {"access_grants": [EVERYBODY_READS]}
     await admin.call("POST", f"{TOOL}/access/update", grants)
     try:

@@ -46,13 +46,12 @@ async def workspace_model(
 
 @asynccontextmanager
 async def switches(
-    admin: User,
-    base: str,
-    changed: tuple[str, str] = ("", ""),
-    meta: Json | None = None,
+    admin: User, base: str, meta: Json | None = None
 ) -> AsyncIterator[str]:
-    """The switches, with one text of theirs changed, on a model of its own."""
-    await install_switches(admin, changed)
+    """The switches, on a model of their own."""
+    for function_id, name in SWITCHES.items():
+        source = (BUILT / f"{function_id}.py").read_text("utf-8")
+        await admin.install_function(function_id, source, name)
     try:
         async with workspace_model(admin, base, {}, **(meta or {})) as model:
             await attach_switches(admin, [model])
@@ -60,13 +59,6 @@ async def switches(
     finally:
         for function_id in SWITCHES:
             await admin.delete_function(function_id)
-
-
-async def install_switches(admin: User, changed: tuple[str, str] = ("", "")) -> None:
-    """Install the built files."""
-    for function_id, name in SWITCHES.items():
-        source = (BUILT / f"{function_id}.py").read_text("utf-8")
-        await admin.install_function(function_id, source.replace(*changed), name)
 
 
 async def attach_switches(admin: User, models: Iterable[str]) -> None:

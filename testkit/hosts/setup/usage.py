@@ -9,20 +9,11 @@ from random import Random
 from hosts.people.client import Json
 from hosts.servers.open_webui import OpenWebUI
 
-MODELS = (
-    "gpt-6.1-sol",
-    "gpt-6.2-sol",
-    "gpt-5.2",
-    "gpt-5.2-pro",
-    "gpt-6.1-mini",
-    "gpt5_function_calling",
-    "gpt-5.6-sol",
-    "gpt-4.1",
-    "gpt-5.4",
-    "gpt-5.4-mini",
-    "gpt-5.6-luna",
-    "gpt-5.6-terra",
-)
+_MODELS = """
+gpt-6.1-sol gpt-6.2-sol gpt-5.2 gpt-5.2-pro gpt-6.1-mini gpt5_function_calling
+gpt-5.6-sol gpt-4.1 gpt-5.4 gpt-5.4-mini gpt-5.6-luna gpt-5.6-terra
+"""
+MODELS = tuple(_MODELS.split())
 NAMES = ("anna", "ben", "clara", "dmitri", "elif", "farid", "grace", "hugo")
 
 
@@ -68,16 +59,15 @@ def add_made_up_use(
     people: Sequence[str],
     models: Sequence[str],
     today: date,
-    days: int = 30,
 ) -> int:
-    """Write rows as the filter does; return the millionths of a dollar of all.
+    """Write rows of a month as the filter does; return the millionths of a dollar of all.
 
     The tables have to be there. In the last week the cache is hardly read.
     """
     random = Random(4)
     usage: list[Json] = []
     bought: list[Json] = []
-    for age in range(days):
+    for age in range(30):
         day = today - timedelta(age)
         for person in people:
             for rank, model in enumerate(models):

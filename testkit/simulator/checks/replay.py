@@ -22,7 +22,6 @@ from simulator.sealing import (
     PrefixHash,
     Seal,
     canonicalize_item,
-    shorten_seal,
     unseal_content,
 )
 from simulator.tokens import SEALED_TYPES
@@ -64,64 +63,36 @@ def read_replay(
     body: Mapping[str, Any], items: Sequence[Item], reader: ReplayReader
 ) -> Replay:
     """Return what the model reads of an input, or raise the refusal."""
-    prompt = _ReplayedPrompt(PrefixHash(serialize_bound_head(body, reader.model)))
+    prefix = PrefixHash(serialize_bound_head(body, reader.model))
     questions = (at for at, item in enumerate(items) if item.get("role") == "user")
     last_question = max(questions, default=-1)
+    read: list[Item] = []
+    removed: list[dict[str, str]] = []
+    reasoning_tokens = 0
     for index, item in enumerate(items):
         kind = read_item_type(item)
+        if kind == "mcp_call":
+            continue  # accepted, but only a stored response gives it back
         if kind in SEALED_TYPES:
             seal = _unseal_item(item, index, reader)
-            prompt.read_sealed(item, seal, reader, is_past=index < last_question)
-        elif kind != "mcp_call":  # accepted, but only a stored response gives it back
-            prompt.read(item)
-    return prompt.replay()
-
-
-class _ReplayedPrompt:
-    """What the model has read of an input so far."""
-
-    def __init__(self, prefix: PrefixHash) -> None:
-        self._prefix = prefix
-        self._items: list[Item] = []
-        self._removed: list[dict[str, str]] = []
-        self._reasoning_tokens = 0
-
-    def read(self, item: Item) -> None:
-        """Read one more item."""
+            # A compaction is bound to no prefix, and belongs to no turn.
+            is_compaction = kind == "compaction"
+            read_before = seal.prefix if is_compaction else prefix.digest()
+            is_past = index < last_question and not is_compaction
+            reason = _removal_reason(seal, read_before, is_past, reader)
+            if reason:
+                id = item.get("id") or seal.item
+                report = {"id": id, "type": "reasoning", "action": "removed"}
+                removed.append({**report, "reason": reason})
+                continue
+            if is_compaction:  # it stands for everything before it
+                read = []
+                reasoning_tokens = 0
+            reasoning_tokens += seal.tokens
         canonical = canonicalize_item(item)
-        self._items.append(canonical)
-        self._prefix.read(canonical)
-
-    def read_sealed(
-        self, item: Item, seal: Seal, reader: ReplayReader, *, is_past: bool
-    ) -> None:
-        """Read reasoning, or a compaction in place of everything before it.
-
-        What cannot be used is removed; ``is_past`` says that a question follows it. A
-        compaction is bound to no prefix, and belongs to no turn.
-        """
-        is_compaction = item["type"] == "compaction"
-        prefix = seal.prefix if is_compaction else self._prefix.digest()
-        reason = _removal_reason(seal, prefix, is_past and not is_compaction, reader)
-        if reason:
-            id = item.get("id") or seal.item
-            report = {"id": id, "type": "reasoning", "action": "removed"}
-            self._removed.append({**report, "reason": reason})
-            return
-        if is_compaction:
-            self._items = []
-            self._reasoning_tokens = 0
-        self._reasoning_tokens += seal.tokens
-        self.read(item)
-
-    def replay(self) -> Replay:
-        """Return the whole input as it was read."""
-        return Replay(
-            items=tuple(self._items),
-            removed=tuple(self._removed),
-            reasoning_tokens=self._reasoning_tokens,
-            prefix=self._prefix,
-        )
+        read.append(canonical)
+        prefix.read(canonical)
+    return Replay(tuple(read), tuple(removed), reasoning_tokens, prefix)
 
 
 def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
@@ -154,7 +125,8 @@ def _unseal_item(item: Item, index: int, reader: ReplayReader) -> Seal:
 
 
 def _refuse_unverifiable(content: str, reason: str) -> Refusal:
-    return refuse("unverifiable", content=shorten_seal(content), reason=reason)
+    ends = content if len(content) <= 16 else f"{content[:4]}...{content[-4:]}"
+    return refuse("unverifiable", content=ends, reason=reason)
 
 
 def _removal_reason(

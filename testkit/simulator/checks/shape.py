@@ -345,7 +345,6 @@ def _shape_of(kind: object, path: str) -> type:
 
 
 def list_item_types() -> tuple[str, ...]:
-    """Return the types that an item of an input can have."""
     shapes = typing.get_args(ResponseInputItemParam)
     return tuple(dict.fromkeys(tag for shape in shapes for tag in read_tags(shape)))
 

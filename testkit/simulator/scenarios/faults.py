@@ -4,6 +4,7 @@ The errors of the `leaky` scenarios quote the whole request with its key.
 """
 
 import json
+from typing import Any
 
 from simulator.options import Options
 from simulator.refusals import OVERLOADED_TEXT
@@ -79,12 +80,15 @@ LONG_WORD = "x" * 1_048_576
 """Longer than most readers' limit of a line."""
 
 
+def _answer(name: str, summary: str, **more: Any) -> Scenario:
+    """Return a scenario of reasoning and a message, with an ending or a fault."""
+    return make_scenario(name, summary, REASONING, MESSAGE, **more)
+
+
 FAULT_SCENARIOS: tuple[Scenario, ...] = (
-    make_scenario(
+    _answer(
         "incomplete",
         "an answer that stops at max_output_tokens",
-        REASONING,
-        MESSAGE,
         ending=end_incomplete(),
     ),
     make_scenario(
@@ -99,18 +103,14 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         "a response that the content filter stops before anything was said",
         ending=end_incomplete("content_filter"),
     ),
-    make_scenario(
+    _answer(
         "filtered",
         "an answer that stops at the content filter",
-        REASONING,
-        MESSAGE,
         ending=end_incomplete("content_filter"),
     ),
-    make_scenario(
+    _answer(
         "failed",
         "response.failed in the middle of the answer",
-        REASONING,
-        MESSAGE,
         ending=end_failed("server_error", SERVER_ERROR_TEXT),
     ),
     make_scenario(
@@ -145,19 +145,15 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
             "rate_limit_exceeded", TOO_LARGE_TEXT, type="tokens", counted=False
         ),
     ),
-    make_scenario(
+    _answer(
         "late-reason",
         "Azure's filter: response.failed without a reason, then an error event with it",
-        REASONING,
-        MESSAGE,
         ending=end_with_late_reason("content_policy_violation", FILTERED_TEXT),
     ),
     *(
-        make_scenario(
+        _answer(
             f"error-{shape}",
             f"an error event of the {shape} shape in the middle of the answer",
-            REASONING,
-            MESSAGE,
             ending=end_with_error_event(
                 "server_error",
                 SERVER_ERROR_TEXT,
@@ -178,11 +174,9 @@ FAULT_SCENARIOS: tuple[Scenario, ...] = (
         ),
         fault=lambda events: events[-1:],
     ),
-    make_scenario(
+    _answer(
         "early-delta",
         "the first delta of each item before its output_item.added",
-        REASONING,
-        MESSAGE,
         fault=send_delta_first,
     ),
     make_scenario(

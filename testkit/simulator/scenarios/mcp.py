@@ -20,8 +20,8 @@ from simulator.scenarios.scenario import (
     make_reply,
     make_scenario,
 )
+from simulator.scenarios.tools import LOOKING
 
-LOOKING = build_reasoning("**Choosing a tool**\n\nThis has to be looked up.")
 CLOCKS = "clocks"
 ATLAS = "atlas"
 UTC = '{"zone":"UTC"}'

@@ -103,7 +103,6 @@ class Ending:
 
     @property
     def status(self) -> str:
-        """The status of the response at this ending."""
         return self.event.removeprefix("response.")
 
 
@@ -155,7 +154,6 @@ class Scenario:
 def make_reply(
     *items: Item, ending: Ending | None = None, fault: StreamFault | None = None
 ) -> Reply:
-    """Return a reply from its items."""
     return Reply(items, ending or Ending(), fault)
 
 

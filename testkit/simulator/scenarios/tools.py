@@ -1,6 +1,7 @@
 """Replies that call functions, custom tools and a few hosted tools."""
 
 from simulator.scenarios.builders import (
+    Item,
     build_code_interpreter_call,
     build_custom_tool_call,
     build_function_call,
@@ -10,6 +11,7 @@ from simulator.scenarios.builders import (
 )
 from simulator.scenarios.scenario import (
     Scenario,
+    StreamFault,
     interleave_calls,
     make_reply,
     make_scenario,
@@ -17,7 +19,7 @@ from simulator.scenarios.scenario import (
 
 LOOKING = build_reasoning("**Choosing a tool**\n\nThis has to be looked up.")
 READING = build_reasoning("**Reading the output**\n\nThat answers it.")
-FOUND = build_message("I called `$tool`. It said: $output")
+ANSWERED = make_reply(READING, build_message("I called `$tool`. It said: $output"))
 CALL = build_function_call("$tool", "$arguments")
 OTHER_CALL = build_function_call("$tool", "$other")
 OTHER_SPELLING = build_function_call("functions.users.list", "$arguments")
@@ -28,19 +30,22 @@ PIXEL = (
 """A PNG of one pixel."""
 
 
+def _calling(
+    name: str, summary: str, *calls: Item, fault: StreamFault | None = None
+) -> Scenario:
+    """Return a scenario of some calls, then an answer from their outputs."""
+    asked = make_reply(LOOKING, *calls, fault=fault)
+    return make_scenario(name, f"{summary}, then the answer", asked, ANSWERED)
+
+
 TOOL_SCENARIOS: tuple[Scenario, ...] = (
-    make_scenario(
-        "tool",
-        "a call of the first offered function, then an answer from its output",
-        make_reply(LOOKING, CALL),
-        make_reply(READING, FOUND),
-    ),
+    _calling("tool", "a call of the first offered function", CALL),
     make_scenario(
         "tool-twice",
         "two rounds of one call each, then the answer",
         make_reply(LOOKING, CALL),
         make_reply(build_reasoning("**Once more**\n\nOne output is not enough."), CALL),
-        make_reply(READING, FOUND),
+        ANSWERED,
     ),
     make_scenario(
         "tool-forever",
@@ -70,68 +75,51 @@ TOOL_SCENARIOS: tuple[Scenario, ...] = (
         ),
         make_reply(READING, build_message("It said: $output", phase="final_answer")),
     ),
-    make_scenario(
+    _calling(
         "parallel",
-        "two calls whose deltas arrive mixed, then the answer",
-        make_reply(LOOKING, CALL, OTHER_CALL, fault=interleave_calls),
-        make_reply(READING, FOUND),
+        "two calls whose deltas arrive mixed",
+        *(CALL, OTHER_CALL),
+        fault=interleave_calls,
     ),
-    make_scenario(
-        "five-calls",
-        "five calls of the first function at once, then the answer",
-        make_reply(LOOKING, *[CALL] * 5),
-        make_reply(READING, FOUND),
-    ),
+    _calling("five-calls", "five calls of the first function at once", *[CALL] * 5),
     make_scenario(
         "tool-cut",
         "a stream that ends in the middle of a call's arguments",
         CALL,
         options="cut=4",
     ),
-    make_scenario(
+    _calling(
         "long-arguments",
-        "a call whose arguments fill more than a page, then the answer",
-        make_reply(LOOKING, build_function_call("$tool", {"city": "Zürich, " * 500})),
-        make_reply(READING, FOUND),
+        "a call whose arguments fill more than a page",
+        build_function_call("$tool", {"city": "Zürich, " * 500}),
     ),
-    make_scenario(
+    _calling(
         "hidden-arguments",
-        "a call with characters that nobody sees in its arguments, then the answer",
-        make_reply(
-            LOOKING,
-            # Turns the line around, takes no room, is a letter of a tag.
-            build_function_call("$tool", {"city": "Bern\u202egpj.exe\u200b\U000e0041"}),
-        ),
-        make_reply(READING, FOUND),
+        "a call with characters that nobody sees in its arguments",
+        # Turns the line around, takes no room, is a letter of a tag.
+        build_function_call("$tool", {"city": "Bern\u202egpj.exe\u200b\U000e0041"}),
     ),
-    make_scenario(
+    _calling(
         "bad-arguments",
-        "a call whose arguments are not valid JSON, then the answer",
-        make_reply(LOOKING, build_function_call("$tool", '{"city": "Zür')),
-        make_reply(READING, FOUND),
+        "a call whose arguments are not valid JSON",
+        build_function_call("$tool", '{"city": "Zür'),
     ),
-    make_scenario(
+    _calling(
         "unknown-tool",
-        "a call of a function that was never offered, then the answer",
-        make_reply(LOOKING, build_function_call("no_such_tool", {"x": 1})),
-        make_reply(READING, FOUND),
+        "a call of a function that was never offered",
+        build_function_call("no_such_tool", {"x": 1}),
     ),
-    make_scenario(
+    _calling(
         "hidden-tool",
-        "a call of get_weather, offered or not, then the answer",
-        make_reply(LOOKING, build_function_call("get_weather", "$arguments")),
-        make_reply(READING, FOUND),
+        "a call of get_weather, offered or not",
+        build_function_call("get_weather", "$arguments"),
     ),
-    make_scenario(
+    _calling(
         "own-spelling",
         "calls of users.list by names and with ids that no request may contain",
-        make_reply(
-            LOOKING,
-            # Codex's backend gave such ids (hermes-agent 72006).
-            OTHER_SPELLING | {"call_id": f"call_{'x' * 80}"},
-            build_function_call("Users.List", "$arguments"),
-        ),
-        make_reply(READING, FOUND),
+        # Codex's backend gave such ids (hermes-agent 72006).
+        OTHER_SPELLING | {"call_id": f"call_{'x' * 80}"},
+        build_function_call("Users.List", "$arguments"),
     ),
     make_scenario(
         "custom-tool",

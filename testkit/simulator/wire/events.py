@@ -94,16 +94,15 @@ def _text_steps(part: Item) -> EventSteps:
             yield "output_text.delta", {"delta": word, "logprobs": []}
         sent_characters += len(word)
         # Those that are left at the end come there, wherever their places are.
-        while unsent and (not word or _end_index(unsent[0][1]) <= sent_characters):
+        while unsent:
+            annotation = unsent[0][1]
+            end = annotation.get("end_index", annotation.get("index")) or 0
+            if word and end > sent_characters:
+                break
             index, annotation = unsent.pop(0)
             fields = {"annotation_index": index, "annotation": annotation}
             yield "output_text.annotation.added", fields
     yield "output_text.done", {"text": part["text"], "logprobs": []}
-
-
-def _end_index(annotation: Item) -> int:
-    """Return the index of the character after what an annotation is about."""
-    return int(annotation.get("end_index", annotation.get("index")) or 0)
 
 
 def _reasoning_steps(item: Item) -> EventSteps:

@@ -4,6 +4,7 @@ Only those with which a page is tested; docs/servers.md tells about each server.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from simulator.fields import without_fields
@@ -39,11 +40,6 @@ def _is_call(item: Event) -> bool:
     return bool(item["type"] == "function_call")
 
 
-def _with_other_id(item: Event) -> Event:
-    """Return an item with an id that no earlier event had; a call keeps its own."""
-    return item if _is_call(item) else {**item, "id": f"{item['id']}0"}
-
-
 def _with_output(event: Event, change: Callable[[Event], Event]) -> Event:
     """Return the last event with every item of its response changed."""
     response = event["response"]
@@ -65,7 +61,11 @@ def _llama_cpp(events: Sequence[Event]) -> Iterator[Event]:
 
 
 def _litellm(events: Sequence[Event]) -> Iterator[Event]:
-    """Each event of a text has another id; the index is right."""
+    """Each event of a text has another id; the index is right. A call keeps its id."""
+
+    def with_other_id(item: Event) -> Event:
+        return item if _is_call(item) else {**item, "id": f"{item['id']}0"}
+
     for number, event in enumerate(events):
         kind = _kind(event)
         if kind == "part" and "output_text" in event["type"]:
@@ -73,7 +73,7 @@ def _litellm(events: Sequence[Event]) -> Iterator[Event]:
         elif kind in ("added", "done") and not _is_call(event["item"]):
             yield {**event, "item": {**event["item"], "id": f"item_{number}"}}
         elif kind == "end":
-            yield _with_output(event, _with_other_id)
+            yield _with_output(event, with_other_id)
         else:
             yield event
 
@@ -128,10 +128,11 @@ class _TaggedMessage:
         return {**event, "type": kind, **self._place, "item": item}
 
 
-def _tagged(events: Sequence[Event], opening_tag: str = "<think>\n") -> Iterator[Event]:
+def _tagged(opening_tag: str, events: Sequence[Event]) -> Iterator[Event]:
     """Reasoning is text in tags at the beginning of a message.
 
-    So streams vLLM without `--reasoning-parser`.
+    So streams vLLM without `--reasoning-parser`. The chat templates of some models
+    write the opening tag, which is then in no event.
     """
     message: _TaggedMessage | None = None
     output: list[Event] = []
@@ -169,15 +170,10 @@ def _tagged(events: Sequence[Event], opening_tag: str = "<think>\n") -> Iterator
             yield event
 
 
-def _half_tagged(events: Sequence[Event]) -> Iterator[Event]:
-    """The same, of a model whose chat template writes the opening tag."""
-    return _tagged(events, "")
-
-
 IMITATIONS: Mapping[str, StreamImitation] = {
     "llama.cpp": _llama_cpp,
     "litellm": _litellm,
     "bedrock": _bedrock,
-    "tagged": _tagged,
-    "half-tagged": _half_tagged,
+    "tagged": partial(_tagged, "<think>\n"),
+    "half-tagged": partial(_tagged, ""),
 }

@@ -52,9 +52,12 @@ from strategies.guide import Guide
 SAID = message("9", "It rains.")
 
 
-def looking(number: int, name: str = "get_weather", city: str = "") -> list[Item]:
+def looking(number: int, city: str = "") -> list[Item]:
     """An answer that thinks, then calls a tool with arguments of its own."""
-    return [reasoning(str(number)), calls(name, number, city or f"Bern {number}")]
+    return [
+        reasoning(str(number)),
+        calls("get_weather", number, city or f"Bern {number}"),
+    ]
 
 
 def told(

@@ -68,7 +68,7 @@ class Host:
 
 
 @asynccontextmanager
-async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
+async def files_of(host: Host) -> AsyncIterator[HostFiles]:
     """Lend the files of a user at a server."""
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", host.answer)
@@ -76,7 +76,7 @@ async def files_of(host: Host, user: str = "u-1") -> AsyncIterator[HostFiles]:
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
     await site.start()
-    files = HostFiles(f" {site.name}/ ", KEY, user)
+    files = HostFiles(f" {site.name}/ ", KEY, "u-1")
     try:
         yield files
     finally:

@@ -20,10 +20,10 @@ from openai_responses.transport.stream import TextDelta
 from runs.against_server import Runs, Told, asking, end_of, report, simulated
 from runs.joining import joined
 from runs.log import log_of
-from runs.streams import OTHERS
-from runs.transcripts import FOLDER
+from runs.transcripts import transcript
 from simulator import RecordedRequest, Simulator
 from upstream import wire
+from upstream.odd_streams import stream_of
 from upstream.server import (
     Answerer,
     Upstream,
@@ -120,17 +120,13 @@ async def test_text_of_a_broken_stream(runs: Runs, sim: Simulator) -> None:
     assert told.notes == [LOST] * (len(asked) - 1)
 
 
-def _transcript(name: str) -> bytes:
-    return (FOLDER / name).read_bytes()
-
-
-BROKEN = breaking(_transcript("background-drop.sse"))
-REST = streaming(_transcript("resumed/background-drop.sse"))
+BROKEN = breaking(transcript("background-drop"))
+REST = streaming(transcript("resumed/background-drop"))
 
 
 async def test_words_of_a_proxy_in_the_stream_end_the_run(runs: Runs) -> None:
     """As they do without a background request: such words have no number."""
-    stream = streaming((OTHERS / "error-of-plain-words.sse").read_bytes())
+    stream = streaming(stream_of("error-of-plain-words"))
     told = await told_by(runs, stream, within=HASTY)
     plain = await runs.against(stream, within=HASTY)
     assert told.ending == plain.ending
@@ -558,7 +554,7 @@ async def test_refused_background_request_is_retried(
 ) -> None:
     """It says itself that it did not begin."""
     refusal = replying("{}", status, headers={**SOON, **more})
-    answer = streaming(_transcript("background.sse"))
+    answer = streaming(transcript("background"))
     told = await told_by(runs, refusal, answer, within=HASTY)
     assert (len(told.requests), told.kind) == (2, "completed")
 

@@ -25,7 +25,7 @@ from openai_responses.transport.stream import (
 )
 from runs.joining import grown_texts, joined
 from runs.log import log_of
-from runs.transcripts import FOLDER
+from runs.transcripts import transcript
 from upstream import wire
 from upstream.odd_streams import stream_of
 
@@ -455,7 +455,7 @@ def test_text_that_an_empty_end_precedes_is_shown() -> None:
 def test_removed_items_and_cache_misses_are_in_the_trace() -> None:
     """gpt-6.2-sol, whose effort at request level changed in the middle of a chat."""
     state = ResponseState()
-    for event in EventStreamDecoder().feed((FOLDER / "cache-miss.sse").read_bytes()):
+    for event in EventStreamDecoder().feed(transcript("cache-miss")):
         state.feed(parse_event(event))
     assert state.trace.removed == {"prefix_mismatch": 1}
     assert state.trace.cache["reason"] == "reasoning_effort_changed"

@@ -9,7 +9,6 @@ docs/servers.md.
 
 import json
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from aiohttp import web
@@ -37,25 +36,19 @@ from runs.joining import grown_texts
 from runs.sample import without
 from runs.tools import MemoryTools, calling
 from upstream import wire
+from upstream.odd_streams import ANSWER, FOLDER, stream_of
 from upstream.server import Answerer, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
-FOLDER = Path(__file__).resolve().parents[3] / "testkit" / "streams" / "others"
 NAMES = sorted({path.name.removesuffix(".1.sse") for path in FOLDER.glob("*.1.sse")})
-ANSWER = "It rains in Zürich 🌧 today.\n"
 ARGUMENTS = {"city": "Zürich"}
 CITY = '{"city": "Bern"}'
 
 
-def stream_of(name: str, number: int) -> bytes:
-    """The bytes of a round of a server."""
-    return (FOLDER / f"{name}.{number}.sse").read_bytes()
-
-
 def server_of(name: str) -> Answerer:
     """Answer with the rounds of a server."""
-    return in_turn(*(streaming(stream_of(name, number)) for number in (1, 2)))
+    return in_turn(*(streaming(stream_of(f"{name}.{number}")) for number in (1, 2)))
 
 
 async def told_by(runs: Runs, *answers: Answerer) -> Told:
@@ -120,7 +113,7 @@ async def test_texts_are_shown_when_they_come(name: str) -> None:
     """Not at the end of the answer: each delta is an event of the same text."""
     state = ResponseState()
     decoder = EventStreamDecoder()
-    read = map(parse_event, [*decoder.feed(stream_of(name, 2)), *decoder.close()])
+    read = map(parse_event, [*decoder.feed(stream_of(f"{name}.2")), *decoder.close()])
 
     deltas = [event for event in read if type(event) is TextDelta]
     shown = [[type(event) for event in state.feed(delta)] for delta in deltas]

@@ -58,11 +58,11 @@ ANSWER: Item = {
 }
 
 
-def asking(text: str = "Hi", **fields: Any) -> ResponsesRequest:
+def asking(**fields: Any) -> ResponsesRequest:
     """Return a request with everything that can be refused."""
     asked: dict[str, Any] = {
         "model": "gpt-5.6-sol",
-        "input": [user(text)],
+        "input": [user("Hi")],
         "reasoning": {"effort": "medium", "summary": "auto"},
         "include": ["reasoning.encrypted_content"],
     }

@@ -19,7 +19,7 @@ from runs.log import log_of
 from simulator import Simulator
 from simulator.accounts import KEY
 from upstream import wire
-from upstream.quota_codes import QUOTA_CODES
+from upstream.refusals import QUOTA_CODES
 from upstream.server import (
     Answerer,
     Upstream,

@@ -28,9 +28,9 @@ class Person:
         return [bool(self.answer) for _ in calls]
 
 
-async def refusal(approver: Approver, name: str = "get_weather") -> str | None:
+async def refusal(approver: Approver) -> str | None:
     """What the model is told of a call."""
-    return await approver.refusal("call_1", name, ARGUMENTS)
+    return await approver.refusal("call_1", "get_weather", ARGUMENTS)
 
 
 async def test_first_rule_that_fits_counts() -> None:

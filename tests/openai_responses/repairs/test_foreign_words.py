@@ -60,9 +60,9 @@ COMFORT: Json = {
 }
 
 
-def message(role: str, *parts: Json) -> Json:
+def message(*parts: Json) -> Json:
     """Return a message."""
-    return {"type": "message", "role": role, "content": list(parts)}
+    return {"type": "message", "role": "user", "content": list(parts)}
 
 
 def build_body(word: str, location: str) -> Json:
@@ -99,7 +99,7 @@ def build_body(word: str, location: str) -> Json:
             schema = {"type": "object", "properties": {word: {"type": "array"}}}
             form = {"type": "json_schema", "name": "x", "schema": schema}
             body["text"] = {"verbosity": "low", "format": form}
-    items = [message("user", text, picture), called, output, message("user", text)]
+    items = [message(text, picture), called, output, message(text)]
     return {**body, "input": items, "tools": [CLOCKS, WEB, function]}
 
 

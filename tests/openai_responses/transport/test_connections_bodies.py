@@ -22,9 +22,9 @@ from openai_responses.json_input import MAX_JSON_BYTES
 from openai_responses.transport.connections import Connections, _encode, container_file
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from runs.against_server import Runs, limits
-from runs.disturbed import ANSWER, wire_of
 from shells.model_list import fetch_models
 from upstream import wire
+from upstream.odd_streams import ANSWER, stream_of
 from upstream.server import (
     KEY,
     Answerer,
@@ -38,7 +38,7 @@ from upstream.server import (
 
 pytestmark = pytest.mark.asyncio
 
-STREAM = wire_of("empty-data-between")
+STREAM = stream_of("empty-data-between")
 WHOLE = json.dumps(wire.completed(wire.message_item(ANSWER))["response"]).encode()
 UNPAID = {"code": "insufficient_quota", "message": "Pay!"}
 ERROR = json.dumps({"error": UNPAID}).encode()

@@ -69,9 +69,9 @@ def host_call(name: str) -> Item:
     }
 
 
-def marked(ulid: str, text: str, kind: str = "items") -> AssistantText:
+def marked(ulid: str, text: str) -> AssistantText:
     """An answer after a marker."""
-    return AssistantText(format_marker(kind, ulid) + text)
+    return AssistantText(format_marker("items", ulid) + text)
 
 
 def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:

@@ -46,9 +46,9 @@ def refused(status: int, **fields: Any) -> RunDone:
     return RunDone(ending, trace=Trace(status=status, error=error))
 
 
-def failed(code: str = "", kind: str = "") -> RunDone:
+def failed(code: str = "") -> RunDone:
     """A run whose stream ended with an error."""
-    error = ApiError(code=code or None, type=kind or None)
+    error = ApiError(code=code or None)
     return RunDone(ending_of_failure("failed", error), trace=Trace("", "", 200, error))
 
 

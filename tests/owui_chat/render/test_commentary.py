@@ -18,9 +18,9 @@ from owui_chat.storage.recorder import DetailsRecorder
 from runs.sample import (
     AUTHOR,
     Ids,
-    Told,
     call,
     message,
+    natives,
     on_page,
     output,
     reasoning,
@@ -49,11 +49,6 @@ def texts(items: list[Item]) -> list[str]:
     return [text for text in map(strip_markers, spoken) if text]
 
 
-def stored(host: HostFunctions, rendered: Told) -> list[Item]:
-    """The items that the host stores."""
-    return host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
-
-
 def grown(parts: list[str]) -> Iterator[RunEvent]:
     """A remark that grows by these parts."""
     yield ItemAdded(0, message("1", "", "commentary"))
@@ -72,7 +67,7 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
     rendered = tell(run_of(reasoning("1"), LOOK, ANSWER), in_output=True)
 
-    items = stored(host_functions, rendered)
+    items = host_functions.reduce(natives(rendered.chunks))
 
     assert remarks(items) == ["> I look:\n> \n> - here"]
     assert [m["content"] for m in host_functions.convert(items)] == ["Rain."]
@@ -164,7 +159,7 @@ def test_remark_with_which_a_run_ends_is_its_answer(
     """No one looks at an empty answer; the one before stays progress."""
     rendered = tell(run_of(reasoning("1"), LOOK, DONE), in_output=in_output)
 
-    items = stored(host_functions, rendered)
+    items = host_functions.reduce(natives(rendered.chunks))
 
     assert items == rendered.view.shown.items
     assert texts(items) == ["Done."]

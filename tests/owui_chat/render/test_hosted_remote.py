@@ -18,6 +18,7 @@ from runs.sample import (
     Told,
     ended_items,
     message,
+    natives,
     reasoning,
     run_of,
     run_of_transcript,
@@ -40,16 +41,11 @@ each_transcript = pytest.mark.parametrize(
 )
 
 
-def stored(host: HostFunctions, rendered: Told) -> list[Item]:
-    """The output items that the host keeps of a message."""
-    return host.reduce([chunk for chunk in rendered.chunks if "type" in chunk])
-
-
 def sent_next(
     host: HostFunctions, rendered: Told, records: Json | None = None
 ) -> list[Item]:
     """What the next turn sends of a message that the host stored."""
-    messages = [ASKED, *host.convert(stored(host, rendered)), ASKED]
+    messages = [ASKED, *host.convert(host.reduce(natives(rendered.chunks))), ASKED]
     _, parts = parse_messages(messages)
     known = rendered.records if records is None else records
     return build_input(parts, known, ORIGIN)[1:-1]
@@ -84,7 +80,7 @@ def calls_in(items: list[Item]) -> list[Item]:
 def test_a_call_is_a_card_of_the_hosts_own(host_functions: HostFunctions) -> None:
     rendered = tell(run_of_transcript("mcp.sse"))
 
-    thought, call, output, answered = stored(host_functions, rendered)
+    thought, call, output, answered = host_functions.reduce(natives(rendered.chunks))
     assert (thought["type"], answered["type"]) == ("reasoning", "message")
     assert (call["type"], call["name"]) == ("function_call", "clocks_now")
     assert call["arguments"] == '{"zone":"UTC"}'
@@ -117,7 +113,7 @@ def test_a_call_that_failed_shows_why(
 ) -> None:
     rendered = tell(run_of_transcript(f"{name}.sse"))
 
-    _, call, output, _ = stored(host_functions, rendered)
+    _, call, output, _ = host_functions.reduce(natives(rendered.chunks))
     assert (call["status"], output["status"]) == ("failed", "failed")
     assert output["output"][0]["text"] == words
 
@@ -158,7 +154,7 @@ def test_a_question_shows_nothing_by_itself(host_functions: HostFunctions) -> No
     """The host has a card of its own to ask; a call without output it would run."""
     rendered = tell(run_of_transcript("mcp-approval.1.sse"))
 
-    assert not calls_in(stored(host_functions, rendered))
+    assert not calls_in(host_functions.reduce(natives(rendered.chunks)))
 
 
 def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
@@ -167,7 +163,7 @@ def test_a_call_that_broke_off_is_closed(host_functions: HostFunctions) -> None:
     ends = [e.item["type"] if isinstance(e, ItemDone) else "" for e in whole]
     rendered = tell([*whole[: ends.index("mcp_call")], RunDone(CUT)])
 
-    call, output = calls_in(stored(host_functions, rendered))
+    call, output = calls_in(host_functions.reduce(natives(rendered.chunks)))
     assert (call["status"], output["status"]) == ("incomplete", "failed")
     assert call["call_id"] == output["call_id"]
     assert "may have made this call" in output["output"][0]["text"]
@@ -198,7 +194,7 @@ def test_a_refused_call_is_remembered(host_functions: HostFunctions) -> None:
     """As a card and a call that failed, with the reasoning that led to it."""
     rendered = tell(refused())
 
-    _, call, output, _ = stored(host_functions, rendered)
+    _, call, output, _ = host_functions.reduce(natives(rendered.chunks))
     assert (call["name"], call["status"]) == ("clocks_now", "failed")
     assert (output["status"], output["output"][0]["text"]) == ("failed", "Error: No.")
     thought, *pair, said = sent_next(host_functions, rendered)

@@ -29,6 +29,7 @@ from runs.sample import (
     call,
     custom_call,
     message,
+    natives,
     on_page,
     output,
     reasoning,
@@ -59,11 +60,6 @@ class Clock:
     def __call__(self) -> float:
         """Return the time."""
         return self.seconds
-
-
-def natives(chunks: list[Json]) -> list[Json]:
-    """The chunks that are events of items."""
-    return [chunk for chunk in chunks if "type" in chunk]
 
 
 def shown(*items: Item) -> list[Item]:

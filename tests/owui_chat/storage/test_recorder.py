@@ -41,11 +41,8 @@ from stand_in.signing import SIGN
 
 STUB_PART: Item = {"type": "output_text", "annotations": []}
 STUB: Item = {"type": "message", "role": "assistant", "content": [STUB_PART]}
-
-
-def stub(phase: str) -> Item:
-    """A message kept for its phase alone: the chat has its text."""
-    return {**STUB, "phase": phase}
+FINAL_STUB: Item = {**STUB, "phase": "final_answer"}
+"""A message kept for its phase alone: the chat has its text."""
 
 
 def payloads(*items: Item) -> list[list[Item]]:
@@ -99,7 +96,7 @@ UNSEALED = without(reasoning("1"), "encrypted_content")
         ),
         pytest.param(
             [REMARK, reasoning("1"), message("2", "It", "final_answer")],
-            [[strip_for_replay(REMARK)], [SEALED, stub("final_answer")]],
+            [[strip_for_replay(REMARK)], [SEALED, FINAL_STUB]],
             id="the phase of an answer, and the text of a remark",
         ),
         pytest.param(
@@ -239,7 +236,7 @@ def test_text_that_was_a_thought_gives_its_record_back() -> None:
 
     first, emptied, second = (record for _, record in written_at(events))
 
-    assert first.payload == (SEALED, stub("final_answer"))
+    assert first.payload == (SEALED, FINAL_STUB)
     assert (emptied.ulid, emptied.payload) == (first.ulid, ())
     assert second.ulid != first.ulid
     assert second.payload == (SEALED,)
@@ -274,7 +271,7 @@ def test_message_of_a_run_that_may_cite_has_a_record_from_its_beginning() -> Non
             message("1", "Rain.", "final_answer"),
             ItemAdded,
             lambda item: without(item, "phase"),
-            [stub("final_answer")],
+            [FINAL_STUB],
             id="only the end has the phase",
         ),
         pytest.param(
@@ -321,7 +318,7 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
     rendered = tell(run_of(COMPACTION, reasoning("1"), call("0"), answered), author)
 
     [record] = rendered.records.values()
-    assert record.payload == (strip_for_replay(call("0")), stub("final_answer"))
+    assert record.payload == (strip_for_replay(call("0")), FINAL_STUB)
     assert "encrypted_content" not in str(rendered.written)
 
 
@@ -418,7 +415,7 @@ def ends_early(short: Item, longer: Item, *rest: Item) -> list[RunEvent]:
         (
             message("1", "R", "final_answer"),
             message("1", "Rain.", "final_answer"),
-            stub("final_answer"),
+            FINAL_STUB,
         ),
     ],
     ids=["call", "commentary", "answer"],

@@ -367,9 +367,9 @@ ROOMY = 1_000_000
 LOGS = "line\n" * 400
 
 
-def code(name: str, logs: str = LOGS) -> Item:
+def code(name: str) -> Item:
     """Code that ran, as it is kept."""
-    rows = [{"type": "logs", "logs": logs}]
+    rows = [{"type": "logs", "logs": LOGS}]
     return {"type": "code_interpreter_call", "container_id": name, "outputs": rows}
 
 

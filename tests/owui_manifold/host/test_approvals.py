@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from calls.sample import call_of, host_context
+from calls.sample import MODEL, SAVED, call_of, host_context
 from manifold.preparation import offer_tools
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver, AskedCall, Toolset
@@ -48,11 +48,9 @@ def ruled(rules: str, **host: Any) -> CheckedCall:
     )
 
 
-async def is_allowed(
-    page: Page | None, metadata: Json, rules: str = "", name: str = "get_weather"
-) -> bool:
+async def is_allowed(page: Page | None, metadata: Json, rules: str = "") -> bool:
     approver = approver_of(ruled(rules, metadata=metadata, event_call=page))
-    return await approver.refusal("call_1", name, {"city": "Bern"}) is None
+    return await approver.refusal("call_1", "get_weather", {"city": "Bern"}) is None
 
 
 async def test_page_shows_the_hosts_card_with_the_call() -> None:
@@ -351,13 +349,9 @@ HOST_TOOLS: Json = {
 }
 SPEC = {"type": "function", "name": "get_weather", "parameters": CITY}
 QUESTION = calling("ask_user", 9, json.dumps({"questions": ["Which?"]}))
-MODEL = "my_pipe.gpt-5.6-sol"
-STORED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 
 
-def toolset(
-    mode: str, rules: str = "", caller: Caller = STORED, **more: Any
-) -> Toolset:
+def toolset(mode: str, rules: str = "", caller: Caller = SAVED, **more: Any) -> Toolset:
     """What runs the calls of a chat in a mode of approvals."""
     metadata = {"params": {"tool_approval_mode": mode}, **more}
     call = call_of(
@@ -404,20 +398,20 @@ async def test_call_of_a_custom_tool_is_asked_about_here() -> None:
 @pytest.mark.parametrize(
     ("caller", "facts", "is_asked"),
     [
-        (STORED._replace(chat_id="temporary:1"), {}, False),
-        (STORED._replace(chat_id="channel:1"), {}, False),
-        (STORED._replace(streams=False), {}, False),
-        (STORED._replace(chat_id="", message_id=""), {}, False),
+        (SAVED._replace(chat_id="temporary:1"), {}, False),
+        (SAVED._replace(chat_id="channel:1"), {}, False),
+        (SAVED._replace(streams=False), {}, False),
+        (SAVED._replace(chat_id="", message_id=""), {}, False),
         # Who started an automation or a sub-agent would take its waiting for its end.
-        (STORED, {"automation_id": "a-1"}, False),
-        (STORED, {"internal": True}, False),
-        (STORED, {"automation_id": None, "internal": False}, True),
+        (SAVED, {"automation_id": "a-1"}, False),
+        (SAVED, {"internal": True}, False),
+        (SAVED, {"automation_id": None, "internal": False}, True),
         # Another function that asks reads the text, and makes no call.
-        (STORED, {"model": {"id": MODEL}}, True),
-        (STORED, {"model": {"id": "a", "info": {"base_model_id": MODEL}}}, True),
-        (STORED, {"model": {"id": "arena"}, "selected_model_id": MODEL}, True),
-        (STORED, {"model": {"id": "another_pipe"}}, False),
-        (STORED, {"model": {"id": "a", "info": {"base_model_id": "other"}}}, False),
+        (SAVED, {"model": {"id": MODEL}}, True),
+        (SAVED, {"model": {"id": "a", "info": {"base_model_id": MODEL}}}, True),
+        (SAVED, {"model": {"id": "arena"}, "selected_model_id": MODEL}, True),
+        (SAVED, {"model": {"id": "another_pipe"}}, False),
+        (SAVED, {"model": {"id": "a", "info": {"base_model_id": "other"}}}, False),
     ],
 )
 @pytest.mark.parametrize("mode", [ASK, "full"])

@@ -7,7 +7,16 @@ from typing import Any
 
 import pytest
 
-from calls.sample import IDS, MODEL, TOOL, call_of, chat, host_context
+from calls.sample import (
+    IDS,
+    MODEL,
+    SAVED,
+    TITLE_TASK,
+    TOOL,
+    call_of,
+    chat,
+    host_context,
+)
 from calls.valves import expert
 from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
@@ -34,8 +43,6 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 Json = dict[str, Any]
 ULID = "A" * 26
 VALVES = Valves(BASE_URL="http://127.0.0.1:1", API_KEY="sk-1")
-SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
-TASK = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
 SEALED = strip_for_replay(reasoning("1"))
 
 
@@ -278,7 +285,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     body = chat(prompt, tools=[TOOL], reasoning_effort="high", max_tokens=50)
 
     kept = {"get_weather": {"spec": TOOL["function"]}}
-    asked = call_of(body, VALVES, TASK, host=host_context(kept))
+    asked = call_of(body, VALVES, TITLE_TASK, host=host_context(kept))
 
     prepared = await build_task_request(asked)
 
@@ -317,7 +324,7 @@ async def test_valves_say_where_to_and_how_long() -> None:
 
     jobs = [
         await build_chat_request(call_of(chat("Hi"), given)),
-        await build_task_request(call_of(chat("Hi"), given, TASK)),
+        await build_task_request(call_of(chat("Hi"), given, TITLE_TASK)),
     ]
 
     for prepared in jobs:
@@ -343,7 +350,7 @@ async def test_call_that_cannot_be_answered_gives_a_sentence(
     with pytest.raises(InvalidRequest, match=message):
         await build_chat_request(call_of(body, VALVES))
     with pytest.raises(InvalidRequest, match=message):
-        await build_task_request(call_of(body, VALVES, TASK))
+        await build_task_request(call_of(body, VALVES, TITLE_TASK))
 
 
 PLAIN_CLIENT = Caller("my_pipe.gpt-5.6-sol", "user-1", streams=True)

@@ -12,6 +12,7 @@ from unittest.mock import Mock
 import pytest
 
 from calls.sample import IDS, call_of, chat, host_context
+from chats.parts import input_message, text_part
 from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
@@ -31,14 +32,6 @@ USER = SimpleNamespace(id="user-1", role="user")
 ADMIN = SimpleNamespace(id="admin", role="admin")
 
 
-def text(words: str) -> Item:
-    return {"type": "input_text", "text": words}
-
-
-def user_message(*parts: Item) -> UserMessage:
-    return UserMessage({"type": "message", "role": "user", "content": [*parts]})
-
-
 def document(name: str, content: bytes, kind: str = "application/pdf") -> Item:
     """A file as the model gets it."""
     data = data_url(content, kind)
@@ -53,7 +46,7 @@ async def asked_with(
     *files: Attachment, user: Any = USER, wanted: str = "all"
 ) -> list[Item]:
     """The parts of a question that came with these files."""
-    asked = user_message(text("?"))._replace(attachments=files)
+    asked = input_message("?")._replace(attachments=files)
     extended = await add_documents([asked], user, wanted)
     (only,) = extended
     assert isinstance(only, UserMessage)
@@ -67,7 +60,7 @@ async def test_document_stands_in_front_of_the_question(host: StandInHost) -> No
 
     parts = await asked_with(attachment(file_id, "a.pdf"))
 
-    assert parts == [document("a.pdf", PDF), text("?")]
+    assert parts == [document("a.pdf", PDF), text_part("?")]
     [thread] = host.files.threads  # storage may be slow and far away
     assert thread != threading.current_thread().name
 
@@ -174,7 +167,7 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
     """Those of earlier messages come first, so that what was sent stays."""
     half = PDF.ljust(30_000_000)
     files = [attachment(host.files.add(half, n), n) for n in ("a.pdf", "b.pdf")]
-    first, second = (user_message(text("?"))._replace(attachments=[f]) for f in files)
+    first, second = (input_message("?")._replace(attachments=[f]) for f in files)
 
     with pytest.raises(InvalidRequest, match=r"^With b\.pdf"):
         await add_documents([first, AssistantText("!"), second], USER, "pdf")
@@ -182,8 +175,8 @@ async def test_files_share_the_limit(host: StandInHost) -> None:
 
 async def test_earlier_file_does_not_stop_the_chat() -> None:
     """The model is told that it is gone."""
-    asked = user_message(text("1"))._replace(attachments=[attachment("gone", "a.pdf")])
-    parts: list[ChatPart] = [asked, AssistantText("!"), user_message(text("2"))]
+    asked = input_message("1")._replace(attachments=[attachment("gone", "a.pdf")])
+    parts: list[ChatPart] = [asked, AssistantText("!"), input_message("2")]
 
     extended = await add_documents(parts, USER, "pdf")
 
@@ -191,7 +184,7 @@ async def test_earlier_file_does_not_stop_the_chat() -> None:
     assert isinstance(first, UserMessage)
     note, question = first.item["content"]
     assert note["text"].startswith("[a.pdf cannot be read")
-    assert question == text("1")
+    assert question == text_part("1")
     assert extended[1:] == parts[1:]
 
 
@@ -207,7 +200,7 @@ async def test_stored_picture_is_read_back(host: StandInHost) -> None:
     output, _ = await split_result_files(files, "x", store, USER, has_row=True)
 
     image = {"type": "input_image", "detail": "auto", "image_url": PIXEL}
-    assert output == [text("x"), image, image, image]
+    assert output == [text_part("x"), image, image, image]
 
 
 def with_row(host: StandInHost, *files: Json) -> None:
@@ -262,7 +255,7 @@ async def test_files_stay_at_the_question_that_is_answered_again(
     prepared = await build_chat_request(asked_again)
 
     [asked] = prepared.request.input
-    assert asked["content"] == [document("a.pdf", PDF), text("Read it.")]
+    assert asked["content"] == [document("a.pdf", PDF), text_part("Read it.")]
 
 
 async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
@@ -277,8 +270,8 @@ async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
     given = valves(FILE_INPUT="all", MODEL_OVERRIDES_JSON=overrides)
     unseen = await build_chat_request(call_of(chat("?"), given, blind, host=context))
 
-    assert left[0]["content"] == [text("Read it.")]
-    assert unseen.request.input[0]["content"] == [text("?")]
+    assert left[0]["content"] == [text_part("Read it.")]
+    assert unseen.request.input[0]["content"] == [text_part("?")]
     assert host.files.threads == []
 
 
@@ -415,4 +408,4 @@ async def test_files_of_others_who_go_on_with_a_chat_come_from_their_request(
 
     [question] = (await build_chat_request(asked)).request.input
 
-    assert question["content"] == [document("a.pdf", PDF), text("Read it.")]
+    assert question["content"] == [document("a.pdf", PDF), text_part("Read it.")]

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from calls.sample import MODEL, call_of, chat
+from calls.sample import MODEL, TITLE_TASK, call_of, chat
 from owui_host.task_models import chosen_task_models
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import Valves
@@ -14,14 +14,13 @@ from stand_in.host import StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
-TITLE = Caller(MODEL, "user-1", "chat-1", "m-1", task="title_generation")
-SUMMARY = TITLE._replace(task="context_compaction")
-MERGE = TITLE._replace(task="moa_response_generation")
+SUMMARY = TITLE_TASK._replace(task="context_compaction")
+MERGE = TITLE_TASK._replace(task="moa_response_generation")
 PROMPT = '### Task: a title. JSON format: { "title": "..." }'
 
 
 async def sent(
-    given: dict[str, Any], caller: Caller = TITLE, **more: Any
+    given: dict[str, Any], caller: Caller = TITLE_TASK, **more: Any
 ) -> dict[str, Any]:
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
     prepared = await build_task_request(call_of(chat(PROMPT, **more), valves, caller))
@@ -48,7 +47,7 @@ async def test_tasks_go_to_the_small_model_of_openai(
 @pytest.mark.parametrize("task", ["context_compaction", "of another function"])
 async def test_other_task_is_done_by_the_model_that_was_asked(task: str) -> None:
     """At its own effort: the one in its name, or that of its settings."""
-    caller = TITLE._replace(task=task)
+    caller = TITLE_TASK._replace(task=task)
     named = caller._replace(host_model="f.gpt-5.6-sol-high")
 
     plain = await sent({}, caller)
@@ -75,7 +74,7 @@ async def test_model_that_an_administrator_chose_for_tasks_does_them(
     """TASK_MODEL is the choice where there is no other."""
     host.settings.values[setting] = MODEL
 
-    made = await sent({}, TITLE._replace(task=task), max_tokens=50)
+    made = await sent({}, TITLE_TASK._replace(task=task), max_tokens=50)
 
     expected = "gpt-5.6-sol" if is_chosen else "gpt-6-luna"
     assert made["model"] == expected
@@ -143,7 +142,7 @@ async def test_mode_pro_is_the_models_own_effort() -> None:
     """Several passes for the five words of a title would be a waste."""
     pro = "my_pipe.gpt-5.6-sol-pro"
 
-    title = await sent({"TASK_MODEL": " "}, TITLE._replace(host_model=pro))
+    title = await sent({"TASK_MODEL": " "}, TITLE_TASK._replace(host_model=pro))
     merge = await sent({}, MERGE._replace(host_model=pro))
 
     assert (title["model"], title["reasoning"]) == ("gpt-5.6-sol", {"effort": "none"})
@@ -155,11 +154,11 @@ async def test_mode_pro_is_the_models_own_effort() -> None:
     [
         (SUMMARY, {}, {"max_tokens": 1000}, None),
         (MERGE, {}, {"max_tokens": 1000}, 1000),
-        (TITLE, {}, {"max_tokens": 1000}, 1000),
+        (TITLE_TASK, {}, {"max_tokens": 1000}, 1000),
         # The limit of answers holds for other tasks; a lower one of the caller counts.
         (MERGE, {"MAX_OUTPUT_TOKENS": 900}, {}, 900),
         (MERGE, {"MAX_OUTPUT_TOKENS": 900}, {"max_tokens": 300}, 300),
-        (TITLE, {"MAX_OUTPUT_TOKENS": 900}, {}, None),
+        (TITLE_TASK, {"MAX_OUTPUT_TOKENS": 900}, {}, None),
     ],
 )
 async def test_limit_that_open_webui_sends_of_itself_is_not_sent(
@@ -180,7 +179,7 @@ async def test_chosen_model_has_no_limit_of_open_webuis_own(
     """For a title and an emoji it is another one."""
     host.settings.values["task.model.external"] = MODEL
 
-    made = await sent({}, TITLE._replace(task=task), max_tokens=hosts_own)
+    made = await sent({}, TITLE_TASK._replace(task=task), max_tokens=hosts_own)
 
     assert "max_output_tokens" not in made
 
@@ -204,10 +203,10 @@ async def test_limit_that_an_administrator_chose_is_sent(
 @pytest.mark.parametrize(
     ("caller", "wanted", "valve", "streams"),
     [
-        (TITLE, True, True, True),
+        (TITLE_TASK, True, True, True),
         (MERGE, True, True, True),
         (MERGE, True, False, False),
-        (TITLE, False, True, False),
+        (TITLE_TASK, False, True, False),
     ],
 )
 async def test_task_streams_where_its_caller_does(
@@ -233,7 +232,9 @@ async def test_model_is_asked_for_what_it_takes(host: StandInHost) -> None:
 async def test_titles_ignore_invalid_settings() -> None:
     """Its log does not look at it either."""
     body = chat(PROMPT, response_format="nonsense")
-    prepared = await build_task_request(call_of(body, Valves(API_KEY="sk-1"), TITLE))
+    prepared = await build_task_request(
+        call_of(body, Valves(API_KEY="sk-1"), TITLE_TASK)
+    )
 
     report_request(prepared)
 

@@ -292,9 +292,9 @@ def response_of(text: str, **part: Any) -> Answerer:
     return replying(json.dumps({**whole, "output": output}))
 
 
-def refusing(message: str, status: int = 400) -> Answerer:
+def refusing(message: str) -> Answerer:
     """A refusal that names nothing but in its words."""
-    return replying(json.dumps({"error": {"message": message}}), status=status)
+    return replying(json.dumps({"error": {"message": message}}), status=400)
 
 
 NOT_TAKEN = "Reasoning input items can only be provided to a reasoning model."

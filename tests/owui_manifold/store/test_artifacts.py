@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 from aiohttp import web
 
-from calls.sample import MODEL, call_of, chat, host_context, valves_for
+from calls.sample import MODEL, SAVED, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemDone, PartialImage
@@ -22,7 +22,7 @@ from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.answer import answer_events
-from runs.transcripts import FOLDER
+from runs.transcripts import transcript
 from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in.host import StandInHost, host_request
@@ -33,17 +33,11 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 ON = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
-SAVED = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True)
 TEMPORARY = Caller(MODEL, "user-1", "temporary:1", "m-1", streams=True)
 IN_CHANNEL = Caller(MODEL, "user-1", "channel:talk", "m-1", streams=True)
 PLAIN = Caller(MODEL, "user-1", streams=True)
 AT_ONCE = Caller(MODEL, "user-1", streams=False)
 FIRST = draw_picture(200)
-
-
-def transcript(name: str) -> bytes:
-    """The bytes of a stream."""
-    return (FOLDER / name).read_bytes()
 
 
 @dataclass(eq=False)
@@ -230,7 +224,7 @@ async def test_picture_in_the_output_of_code_is_stored(desk: Desk) -> None:
 async def test_failed_download_leaves_a_note(
     content: bytes, status: int, sentence: str, desk: Desk
 ) -> None:
-    stream = transcript("count-late.sse")
+    stream = transcript("count-late")
     kind = "application/octet-stream"
     events = await desk.ask_for_file(stream, content, status, kind)
 
@@ -245,7 +239,7 @@ async def test_chart_that_is_also_cited_is_stored_and_shown_once(
     is_refused: bool, desk: Desk
 ) -> None:
     desk.host.files.most_bytes = 10 if is_refused else 10_000
-    cited = transcript("count.sse").replace(b"people.csv", b"chart1.png")
+    cited = transcript("count").replace(b"people.csv", b"chart1.png")
     url = f"data:image/png;base64,{draw_picture(90)}"
     logs = json.dumps({"type": "logs", "logs": "14400000\n"}, separators=(",", ":"))
     image = json.dumps({"type": "image", "url": url}, separators=(",", ":"))
@@ -284,7 +278,7 @@ async def test_active_content_is_stored_as_a_download(
     name: str, stored: str, desk: Desk
 ) -> None:
     """Open WebUI would show an administrator's in its own origin."""
-    stream = transcript("count.sse").replace(b"people.csv", name.encode())
+    stream = transcript("count").replace(b"people.csv", name.encode())
     events = await desk.ask_for_file(stream, b"<script>", kind="text/html")
 
     [row] = desk.files
@@ -340,7 +334,7 @@ async def test_file_that_nobody_would_own_is_not_stored(
 async def test_file_without_a_link_gets_one_below_the_text(desk: Desk) -> None:
     """The model cited it and named no address."""
     address = b"[people.csv](sandbox:/mnt/data/people.csv)"
-    stream = transcript("count-late.sse").replace(address, b"people.csv")
+    stream = transcript("count-late").replace(address, b"people.csv")
     events = await desk.ask_for_file(stream, TABLE)
 
     [row] = desk.files
@@ -354,7 +348,7 @@ async def test_name_of_a_file_draws_nothing_and_leads_nowhere(
 ) -> None:
     """An archive of a stranger has it; without slashes the page fetches it, too."""
     address = b"[people.csv](sandbox:/mnt/data/people.csv)"
-    stream = transcript("count-late.sse").replace(address, b"this")
+    stream = transcript("count-late").replace(address, b"this")
     stream = stream.replace(b"people.csv", b"![a](http:evil.example).csv")
     events = await desk.ask_for_file(stream, TABLE, status=status)
 
