@@ -286,8 +286,7 @@ async def test_two_copies_at_once_lose_nothing(desk: Desk) -> None:
 
     await close_connections(other)
     records = read_records(desk.host.kept, SIGN).values()
-    assert {record.message_id for record in records} == {"m-1", "m-2"}
-    assert {record.model for record in records} == {MODEL, "copy.gpt-5.6-sol"}
+    assert sorted(record.message_id for record in records) == ["m-1", "m-2"]
 
 
 async def test_body_of_the_host_is_not_modified(desk: Desk) -> None:

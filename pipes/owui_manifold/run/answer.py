@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from manifold.learning import RepairLearning, repair_scope
-from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -156,7 +155,7 @@ class _Answer:
         recorder: Recorder | DetailsRecorder | None = None
         if scope:
             kind = DetailsRecorder if scope.carrier == "details" else Recorder
-            recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
+            recorder = kind(scope, new_ulid)
         self._records = AnswerRecords(recorder, writer)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
