@@ -180,6 +180,8 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     has_waited = False
+                    if isinstance(event, RunDone):  # the host writes soon
+                        await stored.close()
                     for chunk in view.render(event):
                         has_waited = "event" in chunk
                         if not has_waited:
@@ -198,7 +200,6 @@ class Pipe:
                         stored.save_soon(view.shown.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
-            await stored.close()
         except Exception as error:
             await stored.close()
             metadata = report_refusal(call, error)
