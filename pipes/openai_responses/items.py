@@ -14,6 +14,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
+from functools import lru_cache
 from typing import Any
 
 from openai_responses.digest import hex_digest
@@ -96,7 +97,11 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 
     The types of older and dated versions begin with that of their kind.
     """
-    name = as_text(tool.get("type"))
+    return _kind_of_type(as_text(tool.get("type")))
+
+
+@lru_cache(maxsize=64)
+def _kind_of_type(name: str) -> ToolKind:
     for kind in TOOL_KINDS.values():
         if name.startswith(kind.type):
             return kind

@@ -180,22 +180,28 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     has_waited = False
+                    if isinstance(event, RunDone):  # the host writes soon
+                        await stored.close()
                     for chunk in view.render(event):
                         has_waited = "event" in chunk
-                        if has_waited:
-                            await _wait_to_store(call.caller)
-                        yield readable_chunk(chunk, call.caller)
+                        if not has_waited:
+                            yield readable_chunk(chunk, call.caller)
+                            continue
+                        await _wait_to_store(call.caller)
+                        async with stored.lock:
+                            yield readable_chunk(chunk, call.caller)
                     if (
                         isinstance(event, ToolOutput)
                         and call.caller.may_have_row
                         and isinstance(view, NativeRenderer)
                         and not view.shown.has_open_calls
                     ):
-                        # A server that is killed then loses no finished round.
-                        await stored.save(view.shown.items)
+                        # A server that is killed then loses nothing older than a second.
+                        stored.save_soon(view.shown.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
+            await stored.close()
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
             has_waited = False
@@ -203,6 +209,8 @@ class Pipe:
             caller = call.caller
             for chunk in failure_chunks(caller, message, error, metadata, client):
                 yield chunk
+        finally:
+            stored.cancel()
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not has_waited:

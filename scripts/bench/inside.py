@@ -133,6 +133,11 @@ async def native_connection(admin: User, address: Address) -> AsyncIterator[None
     }
     config_before = await admin.call("GET", "/openai/config")
     await admin.call("POST", "/openai/config/update", connection)
+    listed = {model["id"]: model for model in await admin.models()}
+    if "info" not in listed[NATIVE]:
+        # Everybody may use it, as the models of the pipe: Open WebUI then reads the row of
+        # the model, with who may use it, for each question.
+        await admin.share_model(NATIVE, NATIVE)
     try:
         yield
     finally:

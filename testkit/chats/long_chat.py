@@ -9,7 +9,6 @@ from owui_manifold.store.keys import ChatKeys
 
 Json = dict[str, Any]
 
-_MODEL = "openai_responses.gpt-6.2-sol"
 _ORIGIN = Origin("gpt-6.2-sol", "127.0.0.1")
 _SIGN = ChatKeys("the secret of the server", "user", "chat").sign
 _THOUGHT = {
@@ -52,10 +51,8 @@ def _answer(row: Json, number: int) -> list[Json]:
     before_output = f"{2 * number:026d}"
     after_output = f"{2 * number + 1:026d}"
     records = {
-        before_output: Record(
-            before_output, _MODEL, 0, (_THOUGHT, call), message_id, _ORIGIN
-        ),
-        after_output: Record(after_output, _MODEL, 0, (_THOUGHT,), message_id, _ORIGIN),
+        before_output: Record(before_output, (_THOUGHT, call), message_id, _ORIGIN),
+        after_output: Record(after_output, (_THOUGHT,), message_id, _ORIGIN),
     }
     row[message_key(message_id)] = write_records(records, _SIGN)
     first_marker = format_marker("items", before_output).strip()

@@ -42,11 +42,11 @@ _DELTA_CHARACTERS = 100_000
 def _show_and_record(events: Iterable[RunEvent]) -> None:
     """Show an answer in the page, and record it, as the pipe does."""
     view = NativeRenderer(lambda: 0.0, HostedItems)
-    scope = RecordScope(MODEL, "a", ORIGIN, keeps_reasoning=True, carrier="output")
+    scope = RecordScope("a", ORIGIN, keeps_reasoning=True, carrier="output")
     ulids = itertools.count()
 
-    def next_ulid() -> tuple[str, int]:
-        return f"{next(ulids):026d}", 0
+    def next_ulid() -> str:
+        return f"{next(ulids):026d}"
 
     recorder = Recorder(scope, next_ulid)
     citations = Citations()

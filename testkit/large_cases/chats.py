@@ -88,7 +88,7 @@ def _tool_message(number: int | str) -> Json:
 
 
 def _record(ulid: str, message_id: str, payload: Sequence[Item]) -> Record:
-    return Record(ulid, MODEL, 0, tuple(payload), message_id, ORIGIN)
+    return Record(ulid, tuple(payload), message_id, ORIGIN)
 
 
 def _details(name: str, *items: tuple[Item, str]) -> list[Item]:

@@ -50,7 +50,7 @@ from upstream.wire import message_item, reasoning_item
 
 TRANSCRIPTS = sorted(path.name for path in STREAMS.glob("*.sse"))
 ORIGIN = Origin("gpt-5.2", "api.openai.com")
-AUTHOR = RecordScope("openai_responses.gpt-5.2", "m-1", ORIGIN, keeps_reasoning=True)
+AUTHOR = RecordScope("m-1", ORIGIN, keeps_reasoning=True)
 USAGE = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -258,11 +258,11 @@ class Ids:
 
     given: int = 0
 
-    def __call__(self) -> tuple[str, int]:
-        """Return the next id and the time."""
+    def __call__(self) -> str:
+        """Return the next id."""
         self.given += 1
         number = (1_795_262_400_000 << 80) | self.given
-        return str(ulid.from_int(number)), 1_795_262_400
+        return str(ulid.from_int(number))
 
 
 class Page:

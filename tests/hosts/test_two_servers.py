@@ -21,7 +21,7 @@ from aiohttp import web
 from calls.valves import expert
 from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.questions import calling
-from hosts.people.tabs import Tab
+from hosts.people.tabs import Tab, Turn
 from hosts.people.users import User, make_group, settings_changed
 from hosts.sent import (
     answered,
@@ -384,6 +384,11 @@ async def test_each_group_has_its_server(pair: Pair, simulator: Simulator) -> No
 WORDS = 150
 
 
+def deltas(turn: Turn) -> int:
+    """How many deltas have come."""
+    return json.dumps(turn.events).count('.delta"')
+
+
 async def test_other_server_goes_on_when_one_is_killed(
     pair: Pair, simulator: Simulator
 ) -> None:
@@ -397,9 +402,12 @@ async def test_other_server_goes_on_when_one_is_killed(
     async with Tab(left) as there, Tab(right) as here:
         kept = await there.begin(MODEL, f"sim:long,deltas={WORDS},hold=40")
         await kept.until(lambda turn: "word" in turn.text)
-        question = "sim:tool-twice,delay=200 weather?"
+        question = "sim:tool-twice,delay=700 weather?"
         lost = await here.begin(MODEL, question, body=used)
         await lost.until(lambda _: len(chat_bodies(simulator)) == 3)
+        round_ended = deltas(lost)
+        # A round is stored a second after its end.
+        await lost.until(lambda _: deltas(lost) == round_ended + 2)
 
         pair.right.kill()
 

@@ -211,9 +211,13 @@ async def test_chats_go_on_after_a_crash(
         at_work = await tab.begin(MODEL, "sim:tool at work?", body=SLOW)
         await at_work.until(lambda seen: "slow_weather" in json.dumps(seen.events))
         await simulator.all_ended()
-        text = "sim:tool-twice,delay=200 rounds?"
+        text = "sim:tool-twice,delay=700 rounds?"
         rounds = await tab.begin(MODEL, text, body=USED)
         await rounds.until(lambda seen: len(bodies_about(simulator, "rounds?")) == 2)
+        row = f"{rounds.chat_id}-{rounds.message_id}"
+        query = "select output from chat_message where id = ?"
+        ended = "function_call_output"
+        await rounds.until(lambda _: ended in str(server.sql(query, row)))
         waiting = await tab.message(approval)
         server.kill()
         await server.start_again()

@@ -388,6 +388,10 @@ _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
 
+_FIRST_SHARE = 0.1
+"""The part of it after the first delta of a text: an answer that comes at once is over
+by then, and must not wait for more."""
+
 _FEW_ANSWERS = 10
 """Of more at once, each is shown less often. What a host does with a delta costs most,
 and a process that cannot keep up shows all of them late."""
@@ -439,6 +443,8 @@ class _StreamReader:
         """For how many seconds the last bytes were waited for."""
         self._patience = _ENDLESS
         """After how many seconds the next delta is a slow one."""
+        self._has_text = False
+        """Whether a delta of a text has come."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
@@ -469,13 +475,17 @@ class _StreamReader:
         self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
-        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        is_text = last.kind in ("text", "refusal")
+        share = 1.0 if is_text else _THOUGHT_SHARE
         crowd = self._connections.open_requests / _FEW_ANSWERS
         longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
         self._patience = longest * _LATE
+        if is_text and not self._has_text and crowd < 1:
+            longest *= _FIRST_SHARE
+        self._has_text = self._has_text or is_text
         spent = self._now() - self._read_at
         seconds = longest - spent
         with self._answer.paused():

@@ -45,7 +45,7 @@ from openai_responses.items import (
     message_text,
     part_text,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
 
@@ -71,7 +71,7 @@ class Origin(NamedTuple):
         return self.shares_server(maker) and same_account and same_family
 
     def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
+        """Return the form in which `reasoning_details` hold it."""
         fields = {"family": self.family, "endpoint": self.endpoint}
         if self.account:
             fields["account"] = self.account
@@ -86,6 +86,9 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, model: str) -> Origin:
     """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
+    row = as_list(wire)
+    if len(row) == len(Origin._fields):
+        fields = dict(zip(Origin._fields, map(as_text, row), strict=True))
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")

@@ -54,6 +54,7 @@ from openai_responses.json_input import (
     JsonObject,
     as_mapping,
     as_seconds,
+    compact_json,
     json_weight,
     load_json,
 )
@@ -615,9 +616,16 @@ async def _encode(payload: JsonObject) -> bytearray:
     if not payload:
         return bytearray()
     # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
-    whole = _JSON.encode({**payload, "input": []})
-    before, opening, after = whole.partition('"input": [')
-    body = bytearray(f"{before}{opening}".encode(errors="replace"))
+    fields = {**payload, "input": []}
+    opening = b'"input":['
+    try:
+        # Not the items: of a large document it would hold more copies.
+        whole = compact_json(fields)
+    except ValueError:
+        opening = b'"input": ['
+        whole = _JSON.encode(fields).encode(errors="replace")
+    end = whole.index(opening) + len(opening)
+    body = bytearray(whole[:end])
     items = payload["input"]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
@@ -628,7 +636,7 @@ async def _encode(payload: JsonObject) -> bytearray:
         for begin in range(1, last, _CHARACTERS_AT_ONCE):
             piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
             body += piece.encode(errors="replace")
-    body += after.encode(errors="replace")
+    body += whole[end:]
     return body
 
 

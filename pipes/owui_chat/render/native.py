@@ -83,6 +83,11 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
+_FEW_ARGUMENTS = 500
+"""Characters. A card shows arguments to those who open it while they are written. Each
+event costs the host what a text does, and the end of a call has all of them."""
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -154,6 +159,8 @@ class NativeRenderer:
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
+        self._unshown_arguments: dict[int, str] = {}
+        """Those of calls that wait for more, by output index."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -324,6 +331,11 @@ class NativeRenderer:
                 self._unfollowed[event.output_index] = thought
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
+        if event.kind == "arguments":
+            text = self._unshown_arguments.pop(event.output_index, "") + text
+            if len(text) < _FEW_ARGUMENTS:
+                self._unshown_arguments[event.output_index] = text
+                return
         if text:
             host_index = self._host_indexes[event.output_index]
             said = self._say(event)
@@ -366,6 +378,7 @@ class NativeRenderer:
         index = event.output_index
         host_index = self._host_indexes[index]
         self._unfollowed.pop(index, None)
+        self._unshown_arguments.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.

@@ -211,8 +211,6 @@ def _name_records(
             ulid = f"{len(records):026d}"  # it counts in this request alone
             records[ulid] = Record(
                 ulid=ulid,
-                model="",
-                created_at=0,
                 payload=tuple(payload),
                 message_id="",
                 origin=turn.origin,

@@ -6,6 +6,10 @@ the chat does not show.
 A record is one JSON text. Open WebUI reads and writes the whole chat several times for
 each question, and each value in it takes longer than its characters do. Earlier versions
 stored the value itself.
+
+The text is a value as keys of the row have it (`records`), of one record, whose fields
+are beside the value's: the item has its id. Each text has its own origin, because an
+answer can be stopped after any of them, and everything around it can be deleted.
 """
 
 import json
@@ -42,16 +46,25 @@ from owui_chat.messages import (
     walk_branch,
 )
 from owui_chat.storage.records import message_key
+from owui_chat.storage.signature import ordered_half
 
 _RECORD_TYPE = "openai_responses:kept"
 _RECORD_ID = "kept_"
 
 
 def record_item(ulid: str, value: JsonObject) -> Item:
-    """Return a record as an item of the output; `before` is empty for the end.
+    """Return the value of a record as an item of the output.
 
-    Whoever shows the answer writes the id of the message item that follows into it.
+    `before` is empty for the end. Whoever shows the answer writes the id of the message
+    item that follows into it.
     """
+    fields = dict(value)
+    for wire in fields.pop("items", {}).values():
+        fields |= wire
+        if "signature" in wire:
+            # No database changes the order of names in a text.
+            fields["signature"] = ordered_half(wire["signature"])
+    value = fields
     kept = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         kept.encode()
@@ -75,35 +88,49 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-def output_records(messages: JsonObject) -> dict[str, object]:
-    """Return the records in the outputs of a chat's messages, by keys as in its row.
+class StoredText(NamedTuple):
+    """A record in the output of a message, as it is stored there."""
 
-    They are as they are stored: a text, or a value of an earlier version.
-    """
-    stored: dict[str, object] = {}
-    for message in messages.values():
+    message_id: str
+    kept: object
+    """A text, or a value of an earlier version."""
+
+
+def output_records(messages: JsonObject) -> dict[str, StoredText]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row."""
+    stored: dict[str, StoredText] = {}
+    for message_id, message in messages.items():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                stored[message_key(_item_id(item))] = item.get("kept")
+                text = StoredText(message_id, item.get("kept"))
+                stored[message_key(_item_id(item))] = text
     return stored
 
 
-def parse_output_records(stored: Mapping[str, object]) -> dict[str, Any]:
+def parse_output_records(stored: Mapping[str, StoredText]) -> dict[str, Any]:
     """Return what records hold, in the form of a chat's keys; None for what cannot be.
 
     The owner of a chat writes what they like, and a short text can become a large value.
     """
     weight_left = JsonBudget(MAX_JSON_BYTES)
     values: dict[str, Any] = {}
-    for key, kept in stored.items():
-        if isinstance(kept, str):
-            try:
-                weight_left.spend(json_weight(kept))
-                values[key] = parse_json_object(kept)
-            except JsonTooLarge:
-                values[key] = None
-        else:
-            values[key] = kept
+    for key, (message_id, kept) in stored.items():
+        values[key] = kept
+        if not isinstance(kept, str):
+            continue
+        try:
+            weight_left.spend(json_weight(kept))
+            value = parse_json_object(kept)
+        except JsonTooLarge:
+            value = None
+        if value and "items" not in value:
+            # Texts of earlier versions name their record and its message themselves.
+            value.setdefault("message_id", message_id)
+            names = ("payload", "shown", "signature")
+            wire = {name: value.pop(name) for name in names if name in value}
+            if wire:
+                value["items"] = {key.removeprefix(message_key(_RECORD_ID)): wire}
+        values[key] = value
     return values
 
 

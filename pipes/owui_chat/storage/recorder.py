@@ -62,7 +62,6 @@ _PLAIN_CALL = {"type", "call_id", "name", "arguments"}
 class RecordScope(NamedTuple):
     """The common fields of all records of one message, and where they are stored."""
 
-    model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
@@ -84,16 +83,16 @@ class NewRecord(NamedTuple):
 _RecorderEvent = CitedEvent | Marker | NewRecord
 
 
-_NewIdAndTime = Callable[[], tuple[str, int]]
-"""Gives a new record its id and its time, in Unix seconds."""
+_NewId = Callable[[], str]
+"""Gives a new record its id, a ULID."""
 
 
 class DetailsRecorder:
     """Collects the responses of one message in a chat without a row."""
 
-    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
+    def __init__(self, scope: RecordScope, new_id: _NewId) -> None:
         self._scope = scope
-        self._new_id_and_time = new_id_and_time
+        self._new_id = new_id
         self._items: dict[int, tuple[Item, str]] = {}
         """Those of the current response with their shown texts, by output index."""
 
@@ -111,9 +110,8 @@ class DetailsRecorder:
             for number, (item, _) in enumerate(pairs):
                 if is_commentary(item) and item != closing:
                     pairs[number] = (item, "")
-            name, _ = self._new_id_and_time()
             details = write_details(
-                name, pairs, self._scope.origin, {}, self._scope.sign
+                self._new_id(), pairs, self._scope.origin, {}, self._scope.sign
             )
             return [TurnDetails(details), event]
         return [event]
@@ -122,9 +120,9 @@ class DetailsRecorder:
 class Recorder:
     """Collects what is recorded of one message in a chat with a row."""
 
-    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
+    def __init__(self, scope: RecordScope, new_id: _NewId) -> None:
         self._scope = scope
-        self._new_id_and_time = new_id_and_time
+        self._new_id = new_id
         self._pending: list[tuple[int, Item]] = []
         """Items that wait for a record, in order, each with its output index."""
         self._messages: dict[int, Item] = {}
@@ -351,7 +349,6 @@ class Recorder:
 
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_id_and_time()
         payload: list[Item] = []
         for _, item in self._pending:
             if item.keys() == _PLAIN_CALL and item["call_id"] in self._made_calls:
@@ -366,9 +363,7 @@ class Recorder:
         self._pending = []
         self._plain = {}
         return Record(
-            ulid=ulid,
-            model=self._scope.model,
-            created_at=created_at,
+            ulid=self._new_id(),
             payload=tuple(payload),
             message_id=self._scope.message_id,
             origin=self._scope.origin,

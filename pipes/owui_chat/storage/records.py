@@ -4,15 +4,19 @@ Each assistant message has its own top-level key of the chat's JSON, because the
 replaces a top-level key whole and several answers can be written at the same time:
 
     "openai_responses_pipe:{message_id}":
-        {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
+        {"__v": 7, "origin": [family, endpoint, account],
+         "items": {ulid: {"payload": [...], "shown": ..., "signature": ...}},
+         "repairs": [[word, name], ...]}
 
-Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
-which is read and never written (docs/reference/markers.md, "Stored items of earlier
-pipes"). A record has the same form in both, with these differences: only ours have
-`origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-one marker names, whose last message may refer to the shown text. `repairs` are those of
-the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
-reasoning is not sent again.
+`payload` are the items that one marker names; its last message may refer to the shown
+text. A record of another origin than the first one has its own `origin`. `repairs` are
+those of the chat's items, which the server refused.
+
+Two earlier forms are read and never written. Until version 6, a record had its model,
+message, time and origin itself. The first pipes had one key for all messages,
+`"openai_responses_pipe": {"__v": 3, "items": {id: record}}`, and records without
+`origin`, `shown` and `signature` (docs/reference/markers.md, "Stored items of earlier
+pipes"); they listed records in `dead` whose reasoning is not sent again.
 
 The owner of a chat can write anything into its row, and whoever clones a shared chat
 takes it along. So a record is signed. One without a valid signature, of an earlier
@@ -48,10 +52,12 @@ from owui_chat.storage.signature import Sign, is_signed, sign_object
 
 _CHAT_KEY = "openai_responses_pipe"
 _PREFIX = f"{_CHAT_KEY}:"
-_VERSION = 5
+_VERSION = 7
+_SELF_CONTAINED_VERSION = 5
+"""Of the signature of a record that has all of its fields itself."""
 _REFERRING_VERSION = 6
-"""Of the signature of a record that refers to the shown text: a reader that knows no
-references takes such a record for one of somebody else."""
+"""The same, of one that refers to the shown text: a reader that knows no references
+takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one after the marker."""
@@ -60,16 +66,13 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text after the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
-    long as `shown` is the digest of the text after the marker. Commentary without
-    `shown` has no text in the chat.
+    If the text part of a message in `payload` has no `text`, the text after the marker
+    is its text. If it has one, or refers to pieces of the shown text (`shown_text`),
+    that counts as long as `shown` is the digest of the text after the marker. Commentary
+    without `shown` has no text in the chat.
     """
 
     ulid: str
-    model: str
-    created_at: int
     payload: tuple[Item, ...]
     message_id: str
     origin: Origin
@@ -134,21 +137,18 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
+    value: dict[str, Any] = {"__v": _VERSION}
     items: dict[str, Any] = {}
     for ulid, record in records.items():
-        # One item is itself, as in earlier pipes.
-        is_single = len(record.payload) == 1
-        wire: dict[str, Any] = {
-            "model": record.model,
-            "created_at": record.created_at,
-            "payload": record.payload[0] if is_single else list(record.payload),
-            "message_id": record.message_id,
-            "origin": record.origin.wire(),
-        }
+        origin = list(record.origin)
+        shared = value.setdefault("origin", origin)
+        wire: dict[str, Any] = {"origin": origin, "payload": list(record.payload)}
         if record.shown:
             wire["shown"] = record.shown
-        items[ulid] = sign_object(wire, sign, _signed_version(record.payload), ulid)
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+        items[ulid] = sign_object(wire, sign, _VERSION, ulid)
+        if origin == shared:
+            del items[ulid]["origin"]
+    value["items"] = items
     rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
 
@@ -162,14 +162,21 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
-    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    values = {key: as_mapping(chat[key]) for key in chat if is_pipe_key(key)}
     dead: set[str] = set()
-    for value in values:
+    for value in values.values():
         dead.update(str(ulid) for ulid in as_list(value.get("dead")))
     records: dict[str, Record] = {}
-    for value in values:
+    for key, value in values.items():
+        message_id = str(value.get("message_id") or key.removeprefix(_PREFIX))
         for ulid, wire in _wires_in(value):
-            record = _read_record(ulid, wire, sign)
+            if value.get("__v") == _VERSION:
+                # Its own origin, if it has one; the signature holds with any of them.
+                whole = {"origin": value.get("origin"), **wire}
+                record = _read_record(ulid, whole, message_id, sign, _VERSION)
+            else:
+                own_id = str(wire.get("message_id") or "")
+                record = _read_record(ulid, wire, own_id, sign)
             if record is None:
                 continue
             if ulid in dead:
@@ -193,7 +200,13 @@ def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+def _read_record(
+    ulid: str,
+    wire: JsonObject,
+    message_id: str,
+    sign: Sign | None,
+    version: int | None = None,
+) -> Record | None:
     """Return what is used of a stored record, or None for nothing.
 
     Of one that we did not sign nothing is used that could instruct the model.
@@ -202,7 +215,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     rows: list[Any] = stored if isinstance(stored, list) else [stored]
     are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
     payload: tuple[Item, ...] = tuple(rows) if are_items else ()
-    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
+    if version is None:
+        refers = bool(payload) and refers_to_shown(payload[-1])
+        version = _REFERRING_VERSION if refers else _SELF_CONTAINED_VERSION
+    is_ours = is_signed(wire, sign, version, ulid)
     if not is_ours:
         # The chat has the text of the last message only: it comes after the marker.
         items = [item for item in payload[:-1] if item_type(item) != "message"]
@@ -210,26 +226,17 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = tuple(item for item in safe if item is not None)
     if not payload:
         return None
-    model = str(wire.get("model") or "")
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    own_name = model.split(".", 1)[-1]
-    created_at = wire.get("created_at")
+    # The first pipes stored only the model. The part in front of the first dot is the
+    # function's; a model's id may have dots itself (functions.py:193 of Open WebUI
+    # 0.12.4).
+    own_name = str(wire.get("model") or "").split(".", 1)[-1]
     return Record(
         ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
-        message_id=str(wire.get("message_id") or ""),
+        message_id=message_id,
         origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
-
-
-def _signed_version(payload: Sequence[Item]) -> int:
-    """Return the version in the signature of a record with these items."""
-    refers = bool(payload) and refers_to_shown(payload[-1])
-    return _REFERRING_VERSION if refers else _VERSION
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -321,20 +328,19 @@ def _prune_oldest(
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
     excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages: list[tuple[int, str]] = []
+    ages: list[tuple[str, str]] = []
     for key, value in values.items():
-        if as_mapping(value.get("items")):
-            times = [wire.get("created_at") for _, wire in _wires_in(value)]
-            known = [time for time in times if isinstance(time, int)]
-            ages.append((min(known, default=0), key))
-    # Of the same time the one that was written first: sorting keeps their order.
+        # Ids of records sort by the time when they were made.
+        ulids = [ulid for ulid, _ in _wires_in(value)]
+        if ulids:
+            ages.append((min(ulids), key))
     ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
     for _, key in ages:
         if excess <= 0:
             break
-        emptied = dict(values[key])
-        del emptied["items"]
+        of_items = ("items", "origin")
+        emptied = {n: part for n, part in values[key].items() if n not in of_items}
         pruned[key] = emptied
         excess -= sizes[key] - stored_size(emptied)
     return pruned

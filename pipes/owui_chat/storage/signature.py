@@ -59,6 +59,11 @@ def sign_object(
     return {**bare, _FIELD: in_order + with_sorted_names}
 
 
+def ordered_half(signature: str) -> str:
+    """Return the half of a signature that holds as long as names are in their order."""
+    return signature[:_HALF]
+
+
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
     """Say whether an object has its signature; without `sign` none has.
 

@@ -110,6 +110,8 @@ class StoredOutput:
     """The items that a message has so far, stored for a server that is killed.
 
     Open WebUI stores them at the end of an answer only (utils/middleware.py of 0.12.4).
+    Each write reads and writes the whole chat, so what changes within a second is
+    written once, and nothing of an answer that ends within it.
     """
 
     def __init__(self, chat_id: str, message_id: str) -> None:
@@ -117,8 +119,41 @@ class StoredOutput:
         self._message_id = message_id
         self._has_stored = False
         """Whether the items of the message are ours."""
+        self._unsaved: list[Item] | None = None
+        self._saving: asyncio.Task[None] | None = None
+        self.lock = asyncio.Lock()
+        """Held while this, or the host, writes into the message: before 0.12, one of
+        two writes at once is lost."""
 
-    async def save(self, items: Sequence[Item]) -> None:
+    def save_soon(self, items: Sequence[Item]) -> None:
+        """Store the items of a message in a second, unless `close` comes first."""
+        self._unsaved = list(items)
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.create_task(self._save_unsaved())
+
+    async def _save_unsaved(self) -> None:
+        while self._unsaved is not None:
+            await asyncio.sleep(_SAVING_SECONDS)
+            async with self.lock:
+                items = self._unsaved
+                if items is not None:
+                    await self._save(items)
+                # More may have come meanwhile.
+                if self._unsaved is items:
+                    self._unsaved = None
+
+    async def close(self) -> None:
+        """Wait for a write that has begun: the host's own comes next."""
+        async with self.lock:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Write no more, without waiting."""
+        self._unsaved = None
+        if self._saving:
+            self._saving.cancel()
+
+    async def _save(self, items: Sequence[Item]) -> None:
         """Store the items of a message; a database that is away stops no answer.
 
         A message that holds other items is left alone: an answer that is continued has
@@ -142,6 +177,7 @@ class StoredOutput:
             self._has_stored = written is not None
 
 
+_SAVING_SECONDS = 1.0
 _DATABASE_SECONDS = 30.0
 """How long an answer waits for a database that is away."""
 

@@ -569,7 +569,6 @@ def _record_scope(
     elif not (remembers and call.caller.has_page):
         return None
     return RecordScope(
-        model=call.caller.host_model,
         message_id=call.caller.message_id,
         origin=origin,
         keeps_reasoning=remembers,

@@ -1,6 +1,7 @@
 """The tools that a request offers: OpenAI's own, the host's, and those of filters."""
 
 import json
+import marshal
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -225,13 +226,14 @@ def called_tools(
     """
     specs = given_tools(body)
     strict = expert.strict_tool_calling
-    text = ""
+    known: tuple[list[Item], list[str]] | None = None
     with suppress(TypeError, ValueError, RecursionError):  # no JSON, or too deep
-        text = json.dumps(specs)
-    if text and len(text) <= _MAX_REMEMBERED:
-        tools, log_lines = _known_tools(text, strict)
-    else:
-        tools, log_lines = _read_tools(specs, strict)
+        # It takes a third of the time of `json`. Version 2 knows no references, so equal
+        # tools have equal bytes.
+        packed = marshal.dumps(specs, 2)
+        if len(packed) <= _MAX_REMEMBERED:
+            known = _known_tools(packed, strict)
+    tools, log_lines = known or _read_tools(specs, strict)
     for line in log_lines:
         log(line)
     taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
@@ -239,16 +241,18 @@ def called_tools(
 
 
 _MAX_REMEMBERED = 50_000
-"""Characters of tools that are remembered: those of some fifty usual ones."""
+"""Bytes of tools that are remembered: those of some fifty usual ones."""
 
 
 @lru_cache(maxsize=16)
-def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common.
+def _known_tools(packed: bytes, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read tools, which most requests of a server have in common.
 
-    Requests share the tools that are returned, so they must not be changed.
+    Requests share the tools that are returned, so they must not be changed. Raises
+    TypeError or ValueError if they are no JSON.
     """
-    return _read_tools(json.loads(text), strict)
+    specs = json.loads(json.dumps(marshal.loads(packed)))
+    return _read_tools(specs, strict)
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from manifold.views import log_metadata, log_refusal
+from openai_responses.json_input import compact_json
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.spending import Spending
 from openai_responses.models.resolve import resolve_model
@@ -136,7 +137,10 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     if usage is None or len(questions) > 1:
         return ""
     tools = request.tools or ()
-    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    try:
+        size = len(compact_json(tools)) // _CHARACTERS_OF_A_TOKEN
+    except ValueError:
+        size = len(str(tools)) // _CHARACTERS_OF_A_TOKEN
     # Each response of the run has read the tools again.
     tokens = min(size * len(ended.usages), usage.input)
     notable = min(_MANY_TOOL_TOKENS, usage.input / 2)

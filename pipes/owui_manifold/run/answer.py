@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any
 
 from manifold.learning import RepairLearning, repair_scope
-from openai_responses.clock import unix_seconds
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -163,7 +162,7 @@ class _Answer:
         self._recorder: Recorder | DetailsRecorder | None = None
         if scope:
             kind = DetailsRecorder if scope.carrier == "details" else Recorder
-            self._recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
+            self._recorder = kind(scope, new_ulid)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""

@@ -3,6 +3,7 @@
 The administration's filter gets to know of each run: its events and its usage.
 """
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 
@@ -94,11 +95,14 @@ def counted_run(
 class CallerPresence:
     """Ends a run with its round once the account of whoever asked is gone.
 
-    Tools would go on acting for a user who was deleted.
+    Tools would go on acting for a user who was deleted. The host has looked just before
+    the run, so it is asked again after a second.
     """
 
     def __init__(self, user_id: str) -> None:
         self._user_id = user_id
+        self._now = asyncio.get_running_loop().time
+        self._looked_at = self._now()
         self._has_called = False
         self._is_gone = False
 
@@ -106,11 +110,14 @@ class CallerPresence:
         """Say whether to look now: at the end of a response that calls tools."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             self._has_called = True
-        return self._has_called and isinstance(event, ResponseDone)
+        if not (self._has_called and isinstance(event, ResponseDone)):
+            return False
+        return self._now() - self._looked_at >= _LOOK_SECONDS
 
     async def look(self) -> None:
         """Look for the account; a database that is away says nothing about it."""
         self._has_called = False
+        self._looked_at = self._now()
         if not self._user_id:
             return
         with suppress(Exception):
@@ -121,6 +128,7 @@ class CallerPresence:
         return _NO_ACCOUNT if self._is_gone else ""
 
 
+_LOOK_SECONDS = 1.0
 _NO_ACCOUNT = "This answer ended, because its user account no longer exists."
 
 

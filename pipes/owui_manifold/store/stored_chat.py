@@ -17,7 +17,11 @@ from owui_chat.input.prefix import (
     SentContext,
     read_sent_context,
 )
-from owui_chat.storage.output_carrier import output_records, parse_output_records
+from owui_chat.storage.output_carrier import (
+    StoredText,
+    output_records,
+    parse_output_records,
+)
 from owui_chat.storage.records import (
     Record,
     is_pipe_key,
@@ -66,14 +70,14 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     messages = _messages_of(chat)
     in_answers = output_records(messages)
     size = count_entries([read_part, messages], _COUNTED_LEVELS)
-    size += count_entries(in_answers, 1)
+    size += count_entries([text.kept for text in in_answers.values()], 1)
     parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
     return await run_work(size, parse)
 
 
 def _parse_chat(
     chat: JsonObject,
-    in_answers: Mapping[str, object],
+    in_answers: Mapping[str, StoredText],
     keys: ChatKeys,
     message_id: str,
     size: int,

@@ -155,6 +155,9 @@ async def test_deltas_are_joined_by_time(
         async with aclosing(events):
             first = log_of([await anext(events), await anext(events)])
             assert first[1:] == [f"0 {kind} 0: one "]
+            # A short answer may be over: after the first delta of a text the wait is short.
+            teller.say(grow("two "))
+            assert log_of([await anext(events)]) == [f"0 {kind} 0: two "]
             teller.say(*(grow(f"{number} ") for number in range(2, 12)))
             more = "".join(f"{number} " for number in range(2, 12))
             assert log_of([await anext(events)]) == [f"0 {kind} 0: {more}"]
@@ -372,3 +375,21 @@ async def test_limit_that_is_used_up_hides_no_failure(runs: Runs) -> None:
     told = await runs.against(streaming(wire.on_the_wire(*events)), within=limits)
 
     assert (told.kind, told.ending.code) == ("failed", MISALIGNMENT)
+
+
+async def test_end_of_a_short_answer_is_not_waited_for(
+    connections: Connections,
+) -> None:
+    """It comes with the second piece that the network brings."""
+    teller = Teller()
+    teller.say(wire.added(wire.message_item()), wire.text_delta("one "))
+    within = Limits(join_seconds=500)
+    async with Upstream(teller.answer) as upstream, asyncio.timeout(100):
+        events = run(asking(), upstream.endpoint, connections, within)
+        async with aclosing(events):
+            await anext(events)
+            await anext(events)
+            teller.say(wire.text_delta("two "), wire.completed())
+            teller.stop()
+            rest = [event async for event in events]
+    assert log_of(rest)[-1:] == ["run completed"]

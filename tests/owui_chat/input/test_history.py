@@ -77,7 +77,7 @@ def marked(ulid: str, text: str) -> AssistantText:
 def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:
     """A record of these items."""
     payload = tuple(map(strip_for_replay, items))
-    return {ulid: Record(ulid, "f.gpt-5.2", 0, payload, "m-1", origin)}
+    return {ulid: Record(ulid, payload, "m-1", origin)}
 
 
 def built(
@@ -423,7 +423,7 @@ def test_picture_of_a_tool_stays_in_its_output() -> None:
 def test_call_without_its_words_gets_those_of_its_card() -> None:
     named = {"arguments": None, "call_id": "call_1", "name": None}
     stored = {**named, "type": "function_call"}
-    records = {A: Record(A, "f.gpt-5.2", 0, (SEALED, stored), "m-1", ORIGIN)}
+    records = {A: Record(A, (SEALED, stored), "m-1", ORIGIN)}
 
     sent = built([*CARD, marked(A, "Rain.")], records)
 
@@ -441,7 +441,7 @@ def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
     """To its own server alone, which may refuse a call without it."""
     words = [{"type": "reasoning_text", "text": "Rain, I think."}]
     thought: Item = {"type": "reasoning", "summary": [], "content": words}
-    record = Record(A, "f.gpt-5.2", 0, (thought, CALL_1), "m-1", ORIGIN)
+    record = Record(A, (thought, CALL_1), "m-1", ORIGIN)
 
     asked_again = [*CARD, marked(A, "")]
     assert built(asked_again, {A: record}) == [thought, CALL_1, output("1")]

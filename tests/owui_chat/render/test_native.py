@@ -185,19 +185,24 @@ def test_marker_at_the_end_has_a_message_of_its_own() -> None:
     assert (begun["output_index"], done["output_index"]) == (0, 0)
 
 
-def test_call_is_shown_as_it_grows() -> None:
-    chunks = natives(tell(run_of(call("1"))).chunks)[:4]
+@pytest.mark.parametrize(("length", "grows"), [(1200, 2), (499, 0)])
+def test_call_is_shown_as_it_grows(length: int, grows: int) -> None:
+    """Each event costs the host, so arguments that end soon come with their end."""
+    whole = call("1", arguments=f'"{"x" * (length - 2)}"')
 
+    chunks = natives(tell(run_of(whole)).chunks)[: grows + 2]
+
+    delta = "function_call_arguments.delta"
     assert [chunk["type"].removeprefix("response.") for chunk in chunks] == [
         "output_item.added",
-        "function_call_arguments.delta",
-        "function_call_arguments.delta",
+        *[delta] * grows,
         "output_item.done",
     ]
     begun = {"arguments": "", "status": "in_progress"}
-    assert chunks[0]["item"] == {**call("1"), **begun}
-    assert "".join(c["delta"] for c in chunks[1:3]) == call("1")["arguments"]
-    assert chunks[-1]["item"] == call("1")
+    assert chunks[0]["item"] == {**whole, **begun}
+    shown = "".join(chunk["delta"] for chunk in chunks[1:-1])
+    assert shown == (whole["arguments"] if grows else "")
+    assert chunks[-1]["item"] == whole
 
 
 def test_raw_reasoning_grows_in_its_content() -> None:

@@ -32,21 +32,33 @@ from owui_chat.storage.records import (
     write_records,
 )
 from runs.sample import ORIGIN, call, message, output, reasoning
-from stand_in.signing import SIGN
+from stand_in.signing import SIGN, signed_items
 
 Json = dict[str, Any]
 A, B, C = (f"{letter * 26}" for letter in "ABC")
 ITEM = {"type": "message", "role": "user", "content": []}
 ASKED = UserMessage(ITEM, StoredMessage({}, "a1"))
-VALUE = write_records(
-    {A: Record(A, "f.gpt-5.2", 0, (reasoning("1"),), "m-1", ORIGIN)}, SIGN
-)
+RECORD = Record(A, (reasoning("1"),), "m-1", ORIGIN)
+VALUE = write_records({A: RECORD}, SIGN)
+EARLIER = {
+    "__v": 5,
+    "items": signed_items(
+        {
+            A: {
+                "model": "f.gpt-5.2",
+                "created_at": 1_795_262_400,
+                "payload": reasoning("1"),
+                "message_id": "m-1",
+                "origin": ORIGIN.wire(),
+            }
+        }
+    ),
+}
 
 
 def kept(ulid: str, before: str = "", value: Json = VALUE) -> Json:
     """An item that keeps something."""
-    head = {"type": "openai_responses:kept", "id": f"kept_{ulid}"}
-    return {**head, "before": before, "kept": json.dumps(value, separators=(",", ":"))}
+    return {**record_item(ulid, value), "before": before}
 
 
 def card(call_id: str) -> list[ChatPart]:
@@ -273,14 +285,15 @@ def test_message_of_no_writer_keeps_nothing(message: object) -> None:
 @pytest.mark.parametrize(
     "stored",
     [
-        pytest.param(json.dumps(VALUE, indent=1), id="a text, however it is written"),
-        pytest.param(VALUE, id="the value itself, as earlier versions stored it"),
+        pytest.param(json.dumps(EARLIER, indent=1), id="a text, as 1.2.0 stored it"),
+        pytest.param(EARLIER, id="the value itself, as 1.0.0 stored it"),
+        pytest.param(kept(A)["kept"], id="a record beside its value"),
     ],
 )
 def test_values_are_read_as_those_of_keys(stored: object) -> None:
-    values = values_of({**kept(A), "kept": stored}, message("1", "x"), kept(B))
+    values = values_of({**kept(A), "kept": stored}, message("1", "x"), kept(B, "", {}))
 
-    assert list(read_records(values, SIGN)) == [A]
+    assert read_records(values, SIGN) == {A: RECORD}
     assert len(values) == 2
 
 
@@ -310,7 +323,7 @@ def test_text_that_becomes_much_is_not_parsed() -> None:
 def test_record_holds_what_the_host_leaves_out_of_texts() -> None:
     """NUL and halves of characters (`sanitize_text_for_db`): the signature holds."""
     payload = (reasoning("1"), call("1", arguments='{"a": "\ud83d é \0"}'))
-    record = Record(A, "f.gpt-5.2", 0, payload, "m-1", ORIGIN)
+    record = Record(A, payload, "m-1", ORIGIN)
 
     item = record_item(A, write_records({A: record}, SIGN))
     item["kept"] = item["kept"].replace("\0", "").replace("\ud83d", "")
@@ -327,3 +340,28 @@ def test_record_that_is_kept_again_replaces_itself() -> None:
     [*_] = shown.add_record(StoredRecord(record_item(B, {})), None)
 
     assert shown.items[1:] == [kept(A, "msg_1", {"__v": 5}), kept(B, "", {})]
+
+
+def test_each_text_has_all_that_its_record_needs() -> None:
+    """An answer is stopped, its other items are deleted, it is copied to another id."""
+    other = kept(B, "", write_records({B: RECORD._replace(ulid=B)}, SIGN))
+
+    values = parse_output_records(output_records({"copy": {"output": [other]}}))
+
+    assert read_records(values, SIGN) == {B: RECORD._replace(ulid=B, message_id="copy")}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("sealed-1", "sealed-2"), ("api.openai.com", "gateway"), ('7,"o', '5,"o')],
+    ids=["its items", "its origin", "its version"],
+)
+def test_text_that_was_changed_is_nobodys(old: str, new: str) -> None:
+    """The summary would instruct the model."""
+    text = kept(A)["kept"]
+    assert old in text
+
+    values = values_of({**kept(A), "kept": text.replace(old, new)})
+
+    [read] = read_records(values, SIGN).values()
+    assert read.payload[0]["summary"] == []

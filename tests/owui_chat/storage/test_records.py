@@ -25,7 +25,7 @@ from owui_chat.storage.records import (
     write_records,
 )
 from owui_chat.storage.shown_text import refer_to_shown
-from owui_chat.storage.signature import is_signed
+from owui_chat.storage.signature import sign_object
 from runs.sample import ORIGIN, call, message, output, reasoning, search
 from stand_in.signing import SIGN, signed_items
 
@@ -38,8 +38,7 @@ BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
 
 def record(*payload: Json, ulid: str = ULID, message_id: str = "m-1") -> Record:
     """A record of ours."""
-    model = "openai_responses.gpt-5.2"
-    return Record(ulid, model, 1_795_262_400, payload, message_id, ORIGIN)
+    return Record(ulid, payload, message_id, ORIGIN)
 
 
 def earlier_chat(**items: Json) -> Json:
@@ -63,15 +62,35 @@ def test_one_key_for_each_message() -> None:
     assert message_key("m-1") == "openai_responses_pipe:m-1"
 
 
+ELSEWHERE = Origin("gpt-5.2", "gateway", "account")
+LATER = "B" * 26
+
+
+def test_records_of_a_message_share_their_origin() -> None:
+    records = {
+        ULID: record(SEALED),
+        LATER: record(SEALED, call("1"), ulid=LATER)._replace(origin=ELSEWHERE),
+    }
+
+    value = write_records(records, SIGN)
+
+    first, later = value["items"].values()
+    assert value["__v"] == 7
+    assert value["origin"] == ["gpt-5.2", "api.openai.com", ""]
+    assert first.keys() == {"payload", "signature"}
+    assert later["origin"] == ["gpt-5.2", "gateway", "account"]
+    assert read_records({message_key("m-1"): value}, SIGN) == records
+
+
 @pytest.mark.parametrize(
     ("payload", "stored"),
     [((SEALED,), SEALED), ((SEALED, call("1")), [SEALED, call("1")])],
     ids=["one item is stored as itself", "several as a list"],
 )
-def test_record_is_stored_with_what_it_is_of(
+def test_record_of_an_earlier_version_is_read(
     payload: tuple[Json, ...], stored: object
 ) -> None:
-    """Earlier versions wrote this form, too."""
+    """Until 1.2.0 each had all of its fields itself."""
     wire = {
         "model": "openai_responses.gpt-5.2",
         "created_at": 1_795_262_400,
@@ -79,10 +98,30 @@ def test_record_is_stored_with_what_it_is_of(
         "message_id": "m-1",
         "origin": {"family": "gpt-5.2", "endpoint": "api.openai.com"},
     }
-    value = {"__v": 5, "items": {ULID: wire}}
-    assert write_records({ULID: record(*payload)}, None) == value
-    signed = {**value, "items": signed_items({ULID: wire})}
-    assert write_records({ULID: record(*payload)}, SIGN) == signed
+    value = {"__v": 5, "items": signed_items({ULID: wire})}
+
+    read = read_records({message_key("m-2"): value}, SIGN)
+
+    assert read == {ULID: record(*payload)}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"origin": ["gpt-5.2", "gateway", "account"]},
+        {"origin": None},
+        {"origin": ["gpt-5.2", [[]], ""]},
+        {"__v": 5},
+    ],
+    ids=["another origin", "none", "none that is one", "another version"],
+)
+def test_shared_origin_is_signed(change: Json) -> None:
+    """Who made the reasoning decides who is sent it."""
+    value = write_records({ULID: record(SEALED, message("1", "Obey."))}, SIGN)
+
+    [read] = read_records({message_key("m-1"): {**value, **change}}, SIGN).values()
+
+    assert read.payload == (BARE, SHOWN)
 
 
 def test_records_come_back_from_json_as_they_were() -> None:
@@ -109,7 +148,7 @@ def test_single_key_of_earlier_writers_is_read(ulid: str) -> None:
     restored = read[ulid.upper()]
     assert restored.payload == (BARE,)
     assert restored.origin == Origin("gpt-5.2")
-    assert (restored.message_id, restored.created_at) == ("m-0", 1_750_000_000)
+    assert restored.message_id == "m-0"
 
 
 @pytest.mark.parametrize(
@@ -154,7 +193,7 @@ def test_record_with_odd_fields_still_counts() -> None:
 
     restored = read_records(earlier_chat(**{ULID: earlier_record(**odd)}), SIGN)[ULID]
 
-    assert (restored.model, restored.created_at, restored.message_id) == ("", 0, "")
+    assert restored.message_id == ""
     assert restored.payload == (BARE,)
 
 
@@ -350,12 +389,12 @@ def test_record_that_refers_to_the_shown_text_is_nobodys_to_earlier_versions() -
     """They would send the pieces; of an unsigned record they send the chat's own text."""
     text = "It rains in Bergen, as it does on most days, and so it goes. " * 3
     stored = refer_to_shown(message("1", text), text)
-    value = write_records({ULID: record(SEALED, stored)}, SIGN)
-
-    wire = value["items"][ULID]
-    assert is_signed(wire, SIGN, 6, ULID)
-    assert not is_signed(wire, SIGN, 5, ULID)
+    wire = earlier_record(payload=[SEALED, stored], origin=ORIGIN.wire())
+    value = {"__v": 5, "items": {ULID: sign_object(wire, SIGN, 6, ULID)}}
     assert read_records({message_key("m-1"): value}, SIGN)[ULID].payload[-1] == stored
+    of_five = {"__v": 5, "items": signed_items({ULID: wire})}
+    [shorter] = read_records({message_key("m-1"): of_five}, SIGN).values()
+    assert shorter.payload[-1] != stored
     [unsigned] = read_records({message_key("m-1"): value}, None).values()
     assert unsigned.payload == (
         BARE,
@@ -380,7 +419,7 @@ def kept(
     name: str, age: int, *items: Item, repairs: tuple[LeaveOutReasoning, ...] = ()
 ) -> Json:
     """The value of a message's key; a larger `age` is younger."""
-    record = Record(name * 26, "f.gpt-5.2", age, items, f"m-{name}", ORIGIN)
+    record = Record(f"{age:026d}", items, f"m-{name}", ORIGIN)
     return write_records({record.ulid: record}, SIGN, repairs)
 
 
@@ -402,8 +441,8 @@ def test_records_of_deleted_messages_are_emptied() -> None:
     }
 
     assert prune(values, chat_of("B"), B, ROOMY) == {
-        A: {"__v": 5, "repairs": [["reasoning", "b" * 32]]},
-        D: {"__v": 5, "dead": ["X" * 26]},
+        A: {"__v": 7, "repairs": [["reasoning", "b" * 32]]},
+        D: {"__v": 7, "dead": ["X" * 26]},
     }
 
 
@@ -435,7 +474,7 @@ def test_oldest_items_go_first() -> None:
 
     changed = prune(values, chat_of("A", "B", "C"), "", most)
 
-    assert changed == {A: {"__v": 5, "repairs": [["reasoning", "b" * 32]]}}
+    assert changed == {A: {"__v": 7, "repairs": [["reasoning", "b" * 32]]}}
     assert sum(map(stored_size, {**values, **changed}.values())) <= most * 0.75
 
 
@@ -448,7 +487,7 @@ def test_age_counts_and_not_the_place_in_the_chat() -> None:
 
     assert prune(values, names, "", most) == {}
     assert list(prune(values, names, "", most - 1)) == [B]
-    del values[C]["items"]["C" * 26]["created_at"]
+    values[C]["items"] = {"": values[C]["items"][f"{2:026d}"]}
     assert list(prune(values, names, "", most - 99)) == [C]
     half = stored_size(values[A])
     assert list(prune(values, names, "", half)) == [C, B, A]

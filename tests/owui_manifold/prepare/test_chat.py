@@ -58,7 +58,7 @@ def user(text: str) -> Item:
 def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
     """Let the chat hold the reasoning of an earlier answer."""
     origin = Origin(family, "127.0.0.1")
-    record = Record(ULID, MODEL, 0, (SEALED,), "m-0", origin)
+    record = Record(ULID, (SEALED,), "m-0", origin)
     kept = {message_key("m-0"): write_records({ULID: record}, SIGN)}
     host.chats.rows["chat-1"] = Row("user-1", kept)
 

@@ -98,7 +98,6 @@ async def test_marker_stands_before_the_first_text(desk: Desk) -> None:
     assert named.ulid == record.ulid
     ended = [e.item for e, _ in pairs if isinstance(e, ItemDone)]
     assert record.payload[0] == strip_for_replay(ended[0])
-    assert record.model == MODEL
     assert record.origin.family == "gpt-5.6-sol"
     assert record.origin.endpoint == "127.0.0.1"
     assert len(record.origin.account) == 16

@@ -614,7 +614,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
         return "rain"
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
-    body = chat("sim:tool-twice", tools=[TOOL])
+    body = chat("sim:tool-twice,delay=2000", tools=[TOOL])
     given = {**with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 

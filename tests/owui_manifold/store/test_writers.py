@@ -44,7 +44,7 @@ SECOND = message_key("m-2")
 def record(name: str, message_id: str = "m-1") -> Record:
     """A record of one item."""
     ulid = name * 26
-    return Record(ulid, "f.gpt-5.2", 0, (reasoning(name),), message_id, ORIGIN)
+    return Record(ulid, (reasoning(name),), message_id, ORIGIN)
 
 
 LOG = RunLog("DEBUG", (), "7N4M6T9R1W")
@@ -405,7 +405,7 @@ async def test_repair_is_noted_in_the_answer(host: StandInHost) -> None:
 
     kept = json.loads(noted.item["kept"])
     assert kept["repairs"] == [["reasoning", "b" * 32]]
-    assert kept["items"] == {}
+    assert "payload" not in kept
     assert host.chats.writes == []
     answered(host, [noted])
     assert (await stored_for(LATER)).repairs == (REPAIR,)
