@@ -734,6 +734,8 @@ _PHRASES = (
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
+        # Volcengine; Cohere.
+        r"|exceed max message tokens|too many tokens: size limit exceeded"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),

@@ -672,6 +672,73 @@ REFUSED_BODIES = {
         '"data":null}',
         NO_CREDIT,
     ),
+    "Zhipu without credit": RefusedBody(
+        429,
+        '{"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}',
+        NO_CREDIT,
+    ),
+    "Zhipu's limit of a plan": RefusedBody(
+        429,
+        '{"error":{"code":"1308","message":"Usage limit reached for 5 hour. Your limit '
+        'will reset at 2026-10-11 01:20:24"}}',
+        NO_CREDIT,
+    ),
+    "Zhipu's inspection": RefusedBody(
+        400,
+        '{"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"},'
+        '"contentFilter":[{"level":1,"role":"user"}]}',
+        FILTERED,
+    ),
+    "DashScope's free quota": RefusedBody(
+        403,
+        '{"error":{"message":"The free tier of the model has been exhausted.","type":'
+        '"AllocationQuota.FreeTierOnly","code":"AllocationQuota.FreeTierOnly"}}',
+        NO_CREDIT,
+    ),
+    "Ark's own limit": RefusedBody(
+        429,
+        '{"error":{"code":"SetLimitExceeded","message":"Your account 21 has reached the '
+        'set inference limit for the x model, and the model service has been paused.",'
+        '"param":"","type":"TooManyRequests"}}',
+        NO_CREDIT,
+    ),
+    "Ark's context": RefusedBody(
+        400,
+        '{"error":{"code":"InvalidParameter","message":"Total tokens of image and text '
+        'exceed max message tokens. Request id: 02","param":"messages","type":'
+        '"BadRequest"}}',
+        TOO_LONG,
+    ),
+    "Cohere's context": RefusedBody(
+        400,
+        '{"message":"too many tokens: size limit exceeded by 1000 tokens."}',
+        TOO_LONG,
+    ),
+    "Moonshot overloaded": RefusedBody(
+        429,
+        '{"error":{"message":"The engine is currently overloaded, please try again '
+        'later","type":"engine_overloaded_error"}}',
+        OVERLOADED,
+    ),
+    "Google's country": RefusedBody(
+        400,
+        '[{"error":{"code":400,"message":"User location is not supported for the API '
+        'use.","status":"FAILED_PRECONDITION"}}]',
+        COUNTRY,
+    ),
+    "Groq's JSON that its model wrote badly": RefusedBody(
+        400,
+        '{"error":{"message":"Failed to generate JSON. Please adjust your prompt.",'
+        '"type":"invalid_request_error","code":"json_validate_failed",'
+        '"failed_generation":"{"}}',
+        "The model wrote something that its server could not read. Try again.",
+    ),
+    "llama.cpp with a picture that it cannot read": RefusedBody(
+        400,
+        '{"error":{"code":400,"message":"Failed to load image or audio file","type":'
+        '"invalid_request_error"}}',
+        IMAGE,
+    ),
 }
 """By what they are."""
 

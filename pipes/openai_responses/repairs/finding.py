@@ -41,6 +41,7 @@ from openai_responses.items import (
     item_type,
     json_digest,
     tool_name,
+    with_item_id,
 )
 from openai_responses.json_input import as_mapping
 from openai_responses.models.resolve import REASONING_EFFORTS
@@ -89,6 +90,7 @@ from openai_responses.repairs.request_repairs import (
     SeparateCalls,
     ShortCallIds,
     StateDetail,
+    StateIds,
     StateInstructions,
     TextOutputs,
     effort_of,
@@ -272,11 +274,12 @@ _FUNCTIONS_ALONE = re.compile(
 """What servers say of tools that they do not have, without a name or a place."""
 _NO_GRAMMAR = re.compile(
     r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar",
+    r"|automatic parser generation failed|features not supported by xgrammar"
+    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools."""
+template that knows no tools; Anthropic, by a number among its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
@@ -288,8 +291,23 @@ _NOT_TOGETHER = re.compile(
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(r"does not support thinking\b")
-"""What Ollama says of an effort for a model that does not reason."""
+_THINKS_NOTHING = re.compile(
+    r"does not support thinking\b|thinking budget is not supported", re.IGNORECASE
+)
+"""What Ollama and Google say of an effort for a model that does not reason."""
+_MUST_THINK = re.compile(
+    r"reasoning is mandatory for this endpoint|only works in thinking mode",
+    re.IGNORECASE,
+)
+"""What OpenRouter and Google say of no effort for a model that always thinks."""
+_CHOICE_NOT_TAKEN = re.compile(
+    # DeepSeek; DashScope; Kimi; Anthropic.
+    r"does not support this tool_choice|tool_choice parameter does not support being set"
+    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
+    r"|may not be enabled when tool_choice forces tool use",
+    re.IGNORECASE,
+)
+"""What servers say of a choice that forces a call of a model that thinks."""
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
@@ -310,13 +328,21 @@ _SHORT_IDS = re.compile(
     # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
     r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
+_LACKS_ID = re.compile(r"\bmissing field `id`")
+"""What servers in Rust say of an item, whose place they name."""
+_OF_THE_SCHEMA = "invalid_payload"
+"""Azure's code at the address of a project, of reasoning without an id
+(NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
 _LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
 """What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
     r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer",
+    r"|unexpected role '?developer"
+    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+    r"|unknown variant `developer`|\bdeveloper is not one of \["
+    r"|input tag 'developer' found using 'role'",
     re.IGNORECASE,
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
@@ -491,6 +517,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
+    if refusal.error.code == _OF_THE_SCHEMA:
+        yield TriedRepair(StateIds())
+        yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
@@ -549,6 +578,14 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
+    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    if names_id and with_item_id(place.value) != place.value:
+        yield TriedRepair(StateIds(), is_named=is_named)
+    # The server wants a text there, or names the types of parts that it takes.
+    if place.keys in (("output",), ("output", "type")):
+        yield TriedRepair(TextOutputs(), is_named=is_named)
+    if place.keys[-1:] == ("detail",) and {"low", "high"} & refusal.quoted_words:
+        yield TriedRepair(StateDetail(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
@@ -611,10 +648,13 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
     yield from _by_output_limit(refusal)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
+        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
         (_STREAMS_ALONE, AskForStream()),
         (_ONE_CALL, SeparateCalls()),
         (_SHORT_IDS, ShortCallIds()),

@@ -35,6 +35,7 @@ from openai_responses.items import (
     move_outputs_to_calls,
     text_message,
     tool_name,
+    with_item_id,
 )
 from openai_responses.json_input import as_list, as_text, value_at
 from openai_responses.repairs.chat_repairs import (
@@ -531,6 +532,16 @@ class AnswersAsTexts(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         items = [answer_as_text(item) for item in payload["input"]]
         return {**payload, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class StateIds(RequestRepair):
+    """Reasoning and calls have ids, for servers that demand one of each."""
+
+    message = "The model's server demands ids of earlier items: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
 
 
 @dataclass(frozen=True, slots=True)

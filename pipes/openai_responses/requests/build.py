@@ -22,8 +22,8 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     item_type,
-    json_digest,
     tool_kind,
+    with_item_id,
 )
 from openai_responses.json_input import (
     JsonObject,
@@ -361,9 +361,6 @@ _OPENAI_ONLY = (
 )
 """How the names begin."""
 
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-"""How the ids begin that other servers ask for."""
-
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids.
@@ -374,14 +371,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    items: list[Item] = []
-    for item in payload["input"]:
-        kind = item_type(item)
-        if kind in _ID_PREFIXES:
-            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
-        else:
-            items.append(answer_as_text(item))
-    kept["input"] = items
+    kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
 

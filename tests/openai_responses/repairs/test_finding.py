@@ -54,6 +54,7 @@ from openai_responses.repairs.request_repairs import (
     SeparateCalls,
     ShortCallIds,
     StateDetail,
+    StateIds,
     StateInstructions,
     TextOutputs,
 )
@@ -742,6 +743,15 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
         (words("Only user, assistant roles are supported, got developer."), False),
         (words("Unexpected role 'developer'. Supported roles: user"), False),
         (words("jinja: Unexpected message role."), False),
+        (
+            words("messages[0].role: unknown variant `developer`, expected one of"),
+            False,
+        ),
+        (
+            words("developer is not one of ['system', 'user'] - 'messages.0.role'"),
+            False,
+        ),
+        (words("Input tag 'developer' found using 'role' does not match any"), False),
     ],
 )
 def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> None:
@@ -1007,6 +1017,8 @@ def test_function_is_named_by_its_number_among_functions() -> None:
         "Failed to initialize samplers: failed to parse grammar",
         "Unable to generate parser for this template. Automatic parser generation failed",
         "The provided JSON schema contains features not supported by xgrammar.",
+        "tools.11.custom.input_schema: JSON schema is invalid. It must match",
+        "tools.0.input_schema: input_schema does not support oneOf, allOf, or anyOf",
     ],
 )
 def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
@@ -1235,3 +1247,87 @@ def test_function_is_left_out_by_its_name_alone() -> None:
     """A server that takes no functions names their type, which all of them have."""
     tried = tried_after(words("Tool type 'function' is not supported"))
     assert tried is None or not isinstance(tried.repair, LeaveOutTool)
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        ("Thinking mode does not support this tool_choice", LeaveOutToolChoice()),
+        (
+            "The tool_choice parameter does not support being set to required or object "
+            "in thinking mode",
+            LeaveOutToolChoice(),
+        ),
+        (
+            "tool_choice 'specified' is incompatible with thinking enabled",
+            LeaveOutToolChoice(),
+        ),
+        (
+            "Thinking may not be enabled when tool_choice forces tool use.",
+            LeaveOutToolChoice(),
+        ),
+        (
+            "Reasoning is mandatory for this endpoint and cannot be disabled.",
+            parameter("reasoning.effort", "none"),
+        ),
+        (
+            "Budget 0 is invalid. This model only works in thinking mode.",
+            parameter("reasoning.effort", "none"),
+        ),
+        ("Thinking budget is not supported for this model.", EFFORT),
+    ],
+)
+def test_what_a_model_that_thinks_does_not_take(message: str, repair: Repair) -> None:
+    """Only that goes; in all requests, if the chat does not have the words."""
+    tried = find(words(message), tool_choice="required")
+    assert (tried.repair, tried.is_lasting) == (repair, True)
+    quoted = [*INPUT, text_message("user", message)]
+    assert not find(words(message), tool_choice="required", input=quoted).is_lasting
+
+
+@pytest.mark.parametrize(
+    ("error", "is_named"),
+    [
+        (ApiError("missing_required_parameter", param="input[1].id"), True),
+        (words("Failed to deserialize: input[1]: missing field `id` at line 1"), False),
+        (ApiError("invalid_payload", param="/", message="The provided data"), False),
+    ],
+)
+def test_reasoning_and_calls_get_the_ids_that_a_server_demands(
+    error: ApiError, is_named: bool
+) -> None:
+    """If that does not help, they go as before."""
+    nameless = [{k: v for k, v in item.items() if k != "id"} for item in HISTORY]
+    tried, *more = repairs_in_turn(Failure(400, error), input=nameless)
+    assert tried == StateIds()
+    assert type(more[0]) is (LeaveOutItem if error.names_a_place else LeaveOutReasoning)
+    found = find(error, input=nameless)
+    assert (found.is_lasting, found.is_named) == (True, is_named)
+
+    sent = asking(input=nameless, repairs=(StateIds(),)).payload()["input"]
+    ids = [item["id"] for item in sent if "id" in item]
+    assert [name.partition("_")[0] for name in ids] == ["rs", "fc"]
+    assert asking(input=nameless, repairs=(StateIds(),)).payload()["input"] == sent
+    for other in (HISTORY, [SEARCH, SEARCH, THOUGHT, *nameless[2:]]):
+        if error.names_a_place:  # the item has an id, or is of another kind
+            assert find(error, input=other).repair != StateIds()
+
+
+@pytest.mark.parametrize("param", ["input[2].output", "input[2].output[0].type"])
+def test_results_that_may_only_be_texts_by_their_place(param: str) -> None:
+    """What is wrong with a picture itself is another thing."""
+    seen = {**OUTPUT, "output": [PHOTO]}
+    tried = find(ApiError("string_type", param=param), input=[USER, CALL, seen])
+    assert (tried.repair, tried.is_named) == (TextOutputs(), True)
+    image = ApiError("invalid_value", param="input[2].output[0].image_url")
+    other = find(image, input=[USER, CALL, seen])
+    assert other.repair == SendAsText(json_digest(seen))
+    alone = find(ApiError("string_type", param=param), input=[USER, CALL, OUTPUT])
+    assert alone.repair != TextOutputs()
+
+
+def test_detail_that_a_server_does_not_know_costs_no_picture() -> None:
+    said = "Invalid value: 'auto'. Supported values are: 'low' and 'high'."
+    error = ApiError("invalid_value", param="input[0].content[1].detail", message=said)
+    tried = find(error, input=[{**USER, "content": [*USER["content"], PHOTO]}])
+    assert (tried.repair, tried.is_named) == (StateDetail(), True)
