@@ -52,6 +52,9 @@ from openai_responses.requests.tools import fit_calls
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 """What reasoning models reject, or accept only with the effort `none`."""
 
+_LOGPROBS = "message.output_text.logprobs"
+"""What a request includes if it asks for `logprobs`, as in Chat Completions."""
+
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
 
@@ -215,6 +218,8 @@ def build_request(
     }
     fields |= _background_fields(fields, settings)
     _fit_to_model(fields, facts, effort_in_use)
+    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
+        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
     return ResponsesRequest(**fields)
 
 
@@ -238,11 +243,7 @@ def _fit_to_model(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove sampling that a model refuses, and bring the length into its bounds."""
-    # "logprobs are not supported with reasoning models." (recorded, 630)
-    takes_sampling = facts.sampling == "always"
-    if facts.sampling == "with_none":
-        takes_sampling = effort == "none"
-    if not takes_sampling:
+    if not _takes_sampling(facts, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -250,6 +251,16 @@ def _fit_to_model(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
+def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
+    """Say whether a model takes what `SAMPLING` names, with the effort in use.
+
+    "logprobs are not supported with reasoning models." (recorded, 630)
+    """
+    if facts.sampling == "with_none":
+        return effort == "none"
+    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -322,6 +333,8 @@ def unsent_parameters(
     given, errors = read_parameters(asked)
     if request.tool_choice is not None:
         given.pop("tool_choice", None)  # it may have been asked for by a bare name
+    if _LOGPROBS in (request.include or ()):
+        given.pop("logprobs", None)
     # Some items change settings. The rest of the input says nothing of them, and takes
     # long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
