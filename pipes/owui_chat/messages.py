@@ -109,16 +109,22 @@ class ToolMessage(NamedTuple):
     output: str | list[Item]
 
 
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+class AssistantThought(NamedTuple):
+    """What a program gives back of the thought in front of an answer or a call."""
+
+    text: str
+
+
+ChatPart = UserMessage | AssistantText | AssistantThought | ToolCall | ToolMessage
 
 
 DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto", *, with_thoughts: bool = False
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
+    """Return the instructions and the parts of a chat, `with_thoughts` that it has.
 
     The system messages at the head are the instructions; later ones stay at their
     place. Images without a `detail` get this one. A chat that is longer than a request
@@ -134,6 +140,8 @@ def parse_messages(
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
     for message in _with_call_ids(newest):
+        if with_thoughts and message.get("role") == "assistant":
+            parts += _thoughts(message)
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
 
@@ -315,6 +323,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
+
+
+def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
+    """Yield the thought of an answer, under either name that servers have for it."""
+    for name in ("reasoning_content", "reasoning"):
+        text = as_text(message.get(name))
+        if text.strip():
+            yield AssistantThought(text)
+            return
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
