@@ -71,6 +71,7 @@ from openai_responses.repairs.request_repairs import (
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
+    LeaveOutEmptyTexts,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -328,6 +329,14 @@ _SHORT_IDS = re.compile(
     # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
     r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
+_TEXT_IS_EMPTY = re.compile(
+    # Anthropic; Bedrock; Moonshot.
+    r"text content blocks must (?:be non-empty|contain non-whitespace)"
+    r"|text field in the ContentBlock object at \S{1,60} is blank"
+    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty",
+    re.IGNORECASE,
+)
+"""What servers say of a text without a word, such as that of an image alone."""
 _LACKS_ID = re.compile(r"\bmissing field `id`")
 """What servers in Rust say of an item, whose place they name."""
 _OF_THE_SCHEMA = "invalid_payload"
@@ -667,6 +676,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
         (_NO_GRAMMAR, PlainSchemas()),
         (_NO_GRAMMAR, LeaveOutFunctions()),
+        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)

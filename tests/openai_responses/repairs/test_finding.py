@@ -35,6 +35,7 @@ from openai_responses.repairs.request_repairs import (
     CreditLimit,
     GatherInstructions,
     JoinMessages,
+    LeaveOutEmptyTexts,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -925,7 +926,8 @@ def test_server_that_takes_no_parts_of_answers_gets_their_texts() -> None:
 PHOTO: Item = {"type": "input_image", "image_url": "https://x.example/a.png"}
 DOCUMENT: Item = {"type": "input_file", "filename": "a.pdf", "file_data": "data:"}
 SHOWN: Item = {**OUTPUT, "output": [PHOTO]}
-ASKED: Item = {**USER, "content": [PHOTO, PHOTO, PHOTO, DOCUMENT]}
+NO_WORD: Item = {"type": "input_text", "text": " "}
+ASKED: Item = {**USER, "content": [NO_WORD, PHOTO, PHOTO, PHOTO, DOCUMENT]}
 TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
 
 
@@ -983,6 +985,20 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
         (
             "messages.1.content.0.tool_use.id: String should match pattern '^[a-z]+$'",
             ShortCallIds(),
+        ),
+        ("messages: text content blocks must be non-empty", LeaveOutEmptyTexts()),
+        (
+            "messages: text content blocks must contain non-whitespace text",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "The text field in the ContentBlock object at messages.0.content.0 is blank. "
+            "Add text to the text field, and try again.",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "Invalid request: the message at position 3 with role 'user' must not be empty",
+            LeaveOutEmptyTexts(),
         ),
     ],
 )
