@@ -715,7 +715,7 @@ def _in_api_form(item: Item) -> Item:
 
     for kind, field in kind_of(api_item).parts:
         content = api_item.get(field)
-        if isinstance(content, str | list):
+        if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
@@ -740,14 +740,15 @@ _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
 
-def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
+def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back. Citations may have the form of Chat Completions.
+    servers refuse when it is sent back. A part may have no list around it. Citations may
+    have the form of Chat Completions.
     """
     parts: list[Any] = []
-    for row in [content] if isinstance(content, str) else content:
+    for row in content if isinstance(content, list) else [content]:
         if isinstance(row, str):
             if row:
                 parts.append(text_part(kind, row))

@@ -343,6 +343,8 @@ def test_parts_of_a_message_are_sound() -> None:
         ("output_text", "Hello "),
         ("output_text", "world"),
     ]
+    [alone] = output_of(wire.done({**wire.message_item(), "content": content[2]}))
+    assert alone["content"] == wire.message_item("world")["content"]
 
 
 ONE = wire.message("One.", at=0, phase="final_answer")
