@@ -743,7 +743,10 @@ _PHRASES = (
     (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"\bunknown model\b|\bno such model\b|does not work with the specified model"
-        r"|model is not supported when using Codex",
+        r"|model is not supported when using Codex"
+        # DashScope; OpenRouter.
+        r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
+        r"|\bunsupported model\b|is not a valid model ID\b",
         "model_not_found",
     ),
     (

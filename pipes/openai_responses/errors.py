@@ -462,7 +462,9 @@ def _error_fields(wire: object) -> JsonObject:
         exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
         place = _join_place(as_list(exact.get("loc"))[1:])
         return {"message": exact.get("msg"), "param": place}
-    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
+    # xAI: the code is next to the words. Servers in Java and of Node.js have the name of
+    # the status there, and the words under their usual name.
+    if isinstance(fields.get("error"), str) and not fields.get("message"):
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):
         # LiteLLM's guardrails; Mistral, of what does not fit its types

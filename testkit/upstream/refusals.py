@@ -733,6 +733,23 @@ REFUSED_BODIES = {
         '"failed_generation":"{"}}',
         "The model wrote something that its server could not read. Try again.",
     ),
+    "DashScope without the model": RefusedBody(
+        400, '{"error":{"message":"model `qwen3-max` is not supported."}}', NOT_THERE
+    ),
+    "OpenRouter without the model": RefusedBody(
+        400, '{"error":{"message":"x/y is not a valid model ID","code":400}}', NOT_THERE
+    ),
+    "a tool that a model does not take is no missing model": RefusedBody(
+        400,
+        '{"error":{"message":"The model `x` is not supported with this tool."}}',
+        "The model's server rejected the request with HTTP 400. An administrator can "
+        "find the details in the log.",
+    ),
+    "name of the status next to the words": RefusedBody(
+        400,
+        '{"statusCode":400,"error":"Bad Request","message":"unknown model x"}',
+        NOT_THERE,
+    ),
     "llama.cpp with a picture that it cannot read": RefusedBody(
         400,
         '{"error":{"code":400,"message":"Failed to load image or audio file","type":'

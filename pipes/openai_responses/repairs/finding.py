@@ -165,7 +165,10 @@ _CALLS_APART = re.compile(
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
-    r"|invalid Gemini function call history",
+    r"|invalid Gemini function call history"
+    # Mistral, and its templates: also of a question after a result.
+    r"|not the same number of function calls and responses"
+    r"|unexpected role 'user' after role 'tool'",
     re.IGNORECASE,
 )
 """What others say of it, or of calls that a gateway has torn apart."""
@@ -185,7 +188,9 @@ _SEES_NOTHING = re.compile(
     # vLLM; LM Studio; Together; xAI; DeepSeek.
     r"|is not a multimodal model|at most 0 image|does not support images\b"
     r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`",
+    r"|unknown variant `image_url`"
+    # DashScope, of a model that reads texts alone.
+    r"|The error info is \[Unexpected item type in content",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -276,14 +281,20 @@ _FUNCTIONS_ALONE = re.compile(
 _NO_GRAMMAR = re.compile(
     r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
     r"|automatic parser generation failed|features not supported by xgrammar"
-    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf",
+    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+    r"|schema produces a constraint that has too many states",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools; Anthropic, by a number among its own tools."""
+template that knows no tools; Google; Anthropic, by a number among its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
+_NO_IMAGE_DEPLOYMENT = re.compile(
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
+    re.IGNORECASE,
+)
+"""What Azure says of drawing without its header (openai/codex 31815)."""
 _NOT_TOGETHER = re.compile(
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported",
@@ -293,7 +304,9 @@ _NOT_TOGETHER = re.compile(
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _THINKS_NOTHING = re.compile(
-    r"does not support thinking\b|thinking budget is not supported", re.IGNORECASE
+    r"does not support thinking\b|thinking budget is not supported"
+    r"|\bthink value \S{1,20} is not supported",
+    re.IGNORECASE,
 )
 """What Ollama and Google say of an effort for a model that does not reason."""
 _MUST_THINK = re.compile(
@@ -348,7 +361,7 @@ _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
     r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer"
+    r"|unexpected role '?developer|unexpected role 'system' after role"
     # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
     r"|unknown variant `developer`|\bdeveloper is not one of \["
     r"|input tag 'developer' found using 'role'",
@@ -557,6 +570,10 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
+    for tool in declared_tools(refusal.sent.payload):
+        if tool.get("type") == "image_generation":
+            drawing = _without_tool(refusal, tool).repair
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
 def _by_words(

@@ -263,6 +263,11 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             parameter("reasoning.effort", "none"),
         ),
         ("The requested tool image_generation is not supported.", tool(DRAW)),
+        (
+            "imagegen deployment must be provided through header: "
+            "x-ms-oai-image-generation-deployment",
+            tool(DRAW),
+        ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
             "Requests which include `tool_use` or `tool_result` blocks must define tools.",
@@ -322,6 +327,11 @@ VALUE = parameter("top_p", 0.5)
         ("`top_p` is deprecated for this model.", TOP_P),
         ("Argument not supported on this model: reasoning_effort", EFFORT),
         ("Argument not supported: include", INCLUDE),
+        ("deepseek-reasoner does not support the parameter `top_p`", TOP_P),
+        ("Validation: Unsupported parameter(s): truncation", TRUNCATION),
+        ("Unsupported parameters: include, truncation", INCLUDE),
+        ('JSON parse error: Unrecognized field "include" (class x)', INCLUDE),
+        ("The parameter `top_p` is not supported by this model.", VALUE),
         # Anthropic's and Kimi's are about one value, which is left out alone.
         ("`temperature` and `top_p` cannot both be specified for this model.", VALUE),
         ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
@@ -664,6 +674,12 @@ NO_PARSER = (
         ("Image input modality is not enabled for models/x", 400, LeaveOutImages()),
         ("Image inputs are not supported by this model.", 400, LeaveOutImages()),
         ("unknown variant `image_url`, expected `text`", 400, LeaveOutImages()),
+        (
+            "The provided messages input is invalid. The error info is [Unexpected item "
+            "type in content.]",
+            400,
+            LeaveOutImages(),
+        ),
         # Ollama, vLLM, llama.cpp, Groq and LiteLLM.
         ("library/gemma3:4b does not support tools", 400, LeaveOutFunctions()),
         (NO_PARSER, 400, LeaveOutFunctions()),
@@ -673,6 +689,7 @@ NO_PARSER = (
         # Qwen's and Gemma's templates, behind vLLM and llama.cpp.
         (INSTRUCTS_FIRST, 400, GatherInstructions()),
         (INSTRUCTS_FIRST, 500, GatherInstructions()),
+        ("Unexpected role 'system' after role 'user'", 400, GatherInstructions()),
         (ALTERNATES, 400, JoinMessages()),
         (ALTERNATES, 500, JoinMessages()),
         ("should alternate with assistant message(s).", 400, JoinMessages()),
@@ -1043,6 +1060,7 @@ def test_function_is_named_by_its_number_among_functions() -> None:
         "The provided JSON schema contains features not supported by xgrammar.",
         "tools.11.custom.input_schema: JSON schema is invalid. It must match",
         "tools.0.input_schema: input_schema does not support oneOf, allOf, or anyOf",
+        "The specified schema produces a constraint that has too many states for serving.",
     ],
 )
 def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
@@ -1143,6 +1161,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "number of function response parts is equal to the number of function call parts",
         "An assistant message with 'tool_calls' must be followed by tool messages",
         'invalid Gemini function call history: name "call_1" does not match name "look"',
+        "Not the same number of function calls and responses",
+        "Unexpected role 'user' after role 'tool'",
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
@@ -1306,6 +1326,7 @@ def test_function_is_left_out_by_its_name_alone() -> None:
             parameter("reasoning.effort", "none"),
         ),
         ("Thinking budget is not supported for this model.", EFFORT),
+        ('think value "low" is not supported for this model', EFFORT),
     ],
 )
 def test_what_a_model_that_thinks_does_not_take(message: str, repair: Repair) -> None:
