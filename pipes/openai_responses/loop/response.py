@@ -770,8 +770,9 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Whoever makes the call, here, in the host or at a client, would find no
-    arguments in them.
+    object twice. Models of open weights write line ends into texts as they are, where
+    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
+    host or at a client, would find no arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
     if not is_call(item):
@@ -786,9 +787,15 @@ def _with_plain_arguments(item: Item) -> Item:
             last = parse_json_object(text[end:])
             if last is not None and first in ({}, last):
                 return {**item, "arguments": text[end:].strip()}
+        elif _CONTROL.search(text) and parse_json_object(text) is None:
+            value = json.loads(text, strict=False)
+            escaped = json.dumps(value, ensure_ascii=False)
+            if parse_json_object(escaped) is not None:
+                return {**item, "arguments": escaped}
     return item
 
 
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 

@@ -17,6 +17,7 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
+    ServerSentEvent,
     StreamEvent,
     TextDelta,
     TextDone,
@@ -751,3 +752,27 @@ def test_response_that_a_second_one_replaces(
 def test_response_that_is_announced_twice_goes_on() -> None:
     begun = [wire.created(), *HELLO[:2], wire.created(), *HELLO[2:], EMPTY_END]
     assert output_of(*begun) == [wire.message_item("Hello")]
+
+
+@pytest.mark.parametrize(
+    ("came", "read"),
+    [
+        ('{"a": "1\n2\t3\x1b"}', '{"a": "1\\n2\\t3\\u001b"}'),
+        ('{\n  "a": "1"\n}', '{\n  "a": "1"\n}'),  # between texts they are no fault
+        ('{"a": "1\n2"', '{"a": "1\n2"'),
+        ('["1\n2"]', '["1\n2"]'),
+        ('{"a":\n' * 200 + "1" + "}" * 200, '{"a":\n' * 200 + "1" + "}" * 200),
+    ],
+)
+def test_line_ends_in_the_texts_of_arguments_are_escaped(came: str, read: str) -> None:
+    """A host and a client read strict JSON; what is none otherwise stays."""
+    call = wire.call_item("look", came)
+    assert output_of(wire.done(call)) == [{**call, "arguments": read}]
+
+
+def test_delta_with_a_control_character_is_read() -> None:
+    """Codex's own server passes on what the output of a tool had."""
+    event = {**wire.text_delta("Hel"), "delta": "He\x1b[0m\tl"}
+    text = json.dumps(event).replace("\\u001b", "\x1b").replace("\\t", "\t")
+    parsed = parse_event(ServerSentEvent("", text))
+    assert parsed == TextDelta(0, "text", 0, "He\x1b[0m\tl", "msg_0")
