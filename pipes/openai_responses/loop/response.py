@@ -63,7 +63,7 @@ from openai_responses.endings import (
     ending_of_failure,
     ending_of_incomplete,
 )
-from openai_responses.errors import ApiError, read_api_error
+from openai_responses.errors import CONTENT_FILTER, ApiError, read_api_error
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
@@ -602,6 +602,8 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
+            if not error and _is_filtered(response):
+                error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -838,6 +840,14 @@ def _is_answer(item: Item) -> bool:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _is_filtered(response: JsonObject) -> bool:
+    """Say whether a filter of Azure stopped a response, which may be all it tells."""
+    details = as_mapping(response.get("incomplete_details"))
+    filters = content_parts(response.get("content_filters"))
+    is_blocked = any(row.get("blocked") is True for row in filters)
+    return is_blocked or details.get("reason") == CONTENT_FILTER
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:

@@ -776,3 +776,16 @@ def test_delta_with_a_control_character_is_read() -> None:
     text = json.dumps(event).replace("\\u001b", "\x1b").replace("\\t", "\t")
     parsed = parse_event(ServerSentEvent("", text))
     assert parsed == TextDelta(0, "text", 0, "He\x1b[0m\tl", "msg_0")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"incomplete_details": {"reason": "content_filter"}},
+        {"content_filters": [{"blocked": False}, {"blocked": True}]},
+    ],
+)
+def test_failure_whose_reason_is_a_filter_of_azure(fields: wire.Event) -> None:
+    """Its error is null there."""
+    state, _ = fed(wire.ended("failed", error=None, **fields))
+    assert state.trace.error.code == "content_filter"
