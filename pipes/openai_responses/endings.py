@@ -756,7 +756,9 @@ _PHRASES = (
         r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
-        r"|model identifier is invalid|with on-demand throughput isn.t supported",
+        r"|model identifier is invalid|with on-demand throughput isn.t supported"
+        # NVIDIA, which names a model's server and the account in place of the model.
+        r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",
     ),
     (

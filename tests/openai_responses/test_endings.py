@@ -355,6 +355,9 @@ NO_MODEL = (
     "The provided model identifier is invalid.",
     "Invocation of model ID x with on-demand throughput isn\u2019t supported.",
     "No available channel for model x under group default (distributor)",
+    "The model 'x/y' has reached its end of life on 2026-07-27T00:00:00Z and is no "
+    "longer available.",
+    "Function '23d4f03a-b8a6': Not found for account 'BDnmPUMI2eN_Liw2'",
 )
 OTHER_WORDS = {
     **dict.fromkeys(NO_CREDIT, "no credit left"),

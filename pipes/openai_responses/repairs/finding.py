@@ -183,12 +183,14 @@ _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(
-    r"image input is not supported|does not support image input"
+    r"image input is not supported|\bdo(?:es)? not support image input"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
     r"|is not a multimodal model|at most 0 image|does not support images\b"
     r"|image input modality is not enabled|image inputs are not supported"
     r"|unknown variant `image_url`"
+    # Bedrock; OpenAI's older models.
+    r"|doesn't support the image field|image_url is only supported by certain models"
     # DashScope, of a model that reads texts alone.
     r"|The error info is \[Unexpected item type in content",
     re.IGNORECASE,
@@ -378,8 +380,9 @@ _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
 3038)."""
-_BLAMES_ITSELF = frozenset({200, 500})
-"""Statuses of a server's own trouble, with which it may also refuse."""
+_BLAMES_ANOTHER = frozenset({200, 405, 500})
+"""Statuses of another cause, with which servers also tell what a model cannot do
+(DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -422,7 +425,7 @@ def find_repair(
     candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
-    elif failure.status in _BLAMES_ITSELF:
+    elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
         candidates = _by_credit(refusal)

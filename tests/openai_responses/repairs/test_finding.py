@@ -693,6 +693,10 @@ NO_PARSER = (
         (ALTERNATES, 400, JoinMessages()),
         (ALTERNATES, 500, JoinMessages()),
         ("should alternate with assistant message(s).", 400, JoinMessages()),
+        ("Tool calling is not supported for model: x/y", 405, LeaveOutFunctions()),
+        ("doesn't support the image field for user messages", 400, LeaveOutImages()),
+        ("Model do not support image input. Request id: 02", 400, LeaveOutImages()),
+        ("image_url is only supported by certain models.", 400, LeaveOutImages()),
     ],
 )
 def test_what_a_model_cannot_do_is_left_out(
