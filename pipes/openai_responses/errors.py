@@ -444,8 +444,9 @@ def _error_fields(wire: object) -> JsonObject:
         if not isinstance(wire, Mapping):
             break
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
-        if _are_issues(inner):
-            return _read_issues(as_list(inner))
+        for issues in (inner, wire.get("issues")):
+            if _are_issues(issues):
+                return _read_issues(as_list(issues))
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         if not isinstance(inner, Mapping):

@@ -116,8 +116,10 @@ def test_errors_of_servers_made_with_zod(issue: object, param: str | None) -> No
 
     Of several forms, none of which fits, only the item is certain.
     """
-    own = read_api_error({"success": False, "error": [issue, {"path": ["x"]}]})
-    assert (own.param, own.is_relayed) == (param, False)
+    issues = [issue, {"path": ["x"]}]
+    for error in (issues, {"issues": issues, "name": "ZodError"}):
+        own = read_api_error({"success": False, "error": error})
+        assert (own.param, own.is_relayed) == (param, False)
     text = json.dumps([issue], indent=2)
     for body in (
         {"error": text},

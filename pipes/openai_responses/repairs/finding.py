@@ -320,7 +320,9 @@ _CHOICE_NOT_TAKEN = re.compile(
     # DeepSeek; DashScope; Kimi; Anthropic.
     r"does not support this tool_choice|tool_choice parameter does not support being set"
     r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
-    r"|may not be enabled when tool_choice forces tool use",
+    r"|may not be enabled when tool_choice forces tool use"
+    # vLLM, of gpt-oss.
+    r"|only 'auto' (or 'none' )?tool_choice is supported",
     re.IGNORECASE,
 )
 """What servers say of a choice that forces a call of a model that thinks."""

@@ -1321,6 +1321,8 @@ def test_function_is_left_out_by_its_name_alone() -> None:
             "Thinking may not be enabled when tool_choice forces tool use.",
             LeaveOutToolChoice(),
         ),
+        ("Only 'auto' tool_choice is supported in response", LeaveOutToolChoice()),
+        ("Only 'auto' or 'none' tool_choice is supported in", LeaveOutToolChoice()),
         (
             "Reasoning is mandatory for this endpoint and cannot be disabled.",
             parameter("reasoning.effort", "none"),
