@@ -134,7 +134,9 @@ def parse_messages(
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     instructions = system_text(messages)
-    others = messages[len(_leading_messages(messages, ("system",))) :]
+    others = [
+        *_with_own_calls(messages[len(_leading_messages(messages, ("system",))) :])
+    ]
     newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
@@ -144,6 +146,49 @@ def parse_messages(
             parts += _thoughts(message)
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
+
+
+def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages whose calls and results are no parts of their content.
+
+    Anthropic has them there, and Cursor writes them so to a model with such a name
+    (automazeio/vibeproxy 411).
+    """
+    for message in messages:
+        kind = _PARTS_OF_CALLS.get(as_text(message.get("role")), "")
+        own: list[JsonObject] = []
+        others: list[object] = []
+        for row in as_list(message.get("content")):
+            wire = as_mapping(row)
+            if kind and wire.get("type") == kind:
+                own.append(wire)
+            else:
+                others.append(row)
+        if not own:
+            yield message
+        elif kind == "tool_use":
+            calls = as_list(message.get("tool_calls"))
+            yield {
+                **message,
+                "content": others,
+                "tool_calls": [*calls, *map(_usual_call, own)],
+            }
+        else:
+            for row in own:
+                output = row.get("content") or ""
+                call_id = row.get("tool_use_id")
+                yield {"role": "tool", "tool_call_id": call_id, "content": output}
+            if others:
+                yield {**message, "content": others}
+
+
+_PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
+
+
+def _usual_call(use: JsonObject) -> JsonObject:
+    """Return a call of Anthropic's in the form of Chat Completions."""
+    function = {"name": use.get("name"), "arguments": use.get("input")}
+    return {"id": use.get("id"), "function": function}
 
 
 def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
