@@ -284,11 +284,13 @@ _NO_GRAMMAR = re.compile(
     r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
     r"|automatic parser generation failed|features not supported by xgrammar"
     r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
-    r"|schema produces a constraint that has too many states",
+    r"|schema produces a constraint that has too many states"
+    r"|invalid decoding guidance syntax|invalid function format: unhashable",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools; Google; Anthropic, by a number among its own tools."""
+template that knows no tools; Google; Volcengine; Anthropic, by a number among its own
+tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
@@ -497,7 +499,7 @@ def _blind_steps(
     may_be_options = is_checked and not names_cause
     if may_be_options:
         yield LeaveOutOptions()
-    elif parameter == "tools":
+    elif outer_name(parameter) == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
         yield OfferFunctionsAlone()

@@ -65,9 +65,10 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348); gateways.
+    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
     rf"|`{_NAME}` must be one of\b"
-    rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported",
+    rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
@@ -122,11 +123,11 @@ _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGN
 _REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
 """What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
 _REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
     re.IGNORECASE,
 )
 """What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197)."""
+(langchain-ai/langchain-litellm 197). Volcengine has none."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")

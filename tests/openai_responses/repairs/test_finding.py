@@ -227,6 +227,11 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         ("Invalid schema for function 'look': type is not valid.", tool(LOOK)),
         ("Hosted tool 'web_search' is not supported with x.", tool(WEB)),
         ("Tool type 'web_search' is not supported", tool(WEB)),
+        (
+            "The parameter `tools.type` specified in the request are not valid: invalid "
+            "value: `web_search`, supported values are: `function` and `mcp`.",
+            tool(WEB),
+        ),
         ("'type' of tool must be 'function'", OfferFunctionsAlone()),
         ("Error retrieving tool list from MCP server: 'clocks'.", tool(CLOCKS)),
         ("Vector store with id 'vs_5678' not found.", tool(STORES)),
@@ -336,6 +341,7 @@ VALUE = parameter("top_p", 0.5)
         ("`temperature` and `top_p` cannot both be specified for this model.", VALUE),
         ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
         ("invalid top_p: only 0.95 is allowed for this model", VALUE),
+        ("The parameter `top_p` specified in the request are not valid: `a`", VALUE),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
@@ -1065,6 +1071,8 @@ def test_function_is_named_by_its_number_among_functions() -> None:
         "tools.11.custom.input_schema: JSON schema is invalid. It must match",
         "tools.0.input_schema: input_schema does not support oneOf, allOf, or anyOf",
         "The specified schema produces a constraint that has too many states for serving.",
+        "Invalid decoding guidance syntax. Request id: 0217684662584696c55f",
+        "Invalid function format: unhashable type: 'list'",
     ],
 )
 def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
@@ -1296,6 +1304,12 @@ def test_hosted_tool_is_named_by_its_type_alone() -> None:
     assert find(words(said)).repair == tool(WEB)
     other = said.replace("'function'", "'low'")
     assert find(words(other)).repair != tool(WEB)
+
+
+def test_no_tool_of_a_list_is_named() -> None:
+    """Of a type that the server does not have, functions are the ones that it takes."""
+    said = "The parameter `tools.type` specified in the request are not valid: `x`"
+    assert find(words(said)).repair == OfferFunctionsAlone()
 
 
 def test_function_is_left_out_by_its_name_alone() -> None:
