@@ -728,7 +728,7 @@ _PHRASES = (
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
         # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
-        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         # Anthropic, of input and output together; DashScope; TGI.
@@ -757,6 +757,8 @@ _PHRASES = (
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
+        # xAI, of a model that only draws.
+        r"|is an image model and is therefore not available"
         # NVIDIA, which names a model's server and the account in place of the model.
         r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",

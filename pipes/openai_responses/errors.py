@@ -301,9 +301,8 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
     message = ""
-    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+    for key in _WORDS:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
@@ -427,6 +426,9 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     return None
 
 
+_WORDS = ("message", "detail", "errorMessage", "error_message", "Message", "msg")
+"""Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
+20005), have the API's body in them; AWS begins with a capital."""
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""

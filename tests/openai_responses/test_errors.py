@@ -231,6 +231,7 @@ INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
         {"detail": "upstream said %s"},
         {"error": "%s"},
         {"errorMessage": "%s", "errorCode": "UPSTREAM_LLM_ERROR"},
+        {"error_type": "validation_error", "error_message": "ConnectionError: %s"},
     ],
 )
 def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:

@@ -285,12 +285,13 @@ _NO_GRAMMAR = re.compile(
     r"|automatic parser generation failed|features not supported by xgrammar"
     r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
     r"|schema produces a constraint that has too many states"
-    r"|invalid decoding guidance syntax|invalid function format: unhashable",
+    r"|invalid decoding guidance syntax|invalid function format: unhashable"
+    r"|is not a valid moonshot flavored json schema",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools; Google; Volcengine; Anthropic, by a number among its own
-tools."""
+template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
+its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
@@ -349,10 +350,11 @@ _SHORT_IDS = re.compile(
     r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
 _TEXT_IS_EMPTY = re.compile(
-    # Anthropic; Bedrock; Moonshot.
+    # Anthropic; Bedrock; Moonshot; xAI.
     r"text content blocks must (?:be non-empty|contain non-whitespace)"
     r"|text field in the ContentBlock object at \S{1,60} is blank"
-    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty",
+    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+    r"|each message must have at least one content element",
     re.IGNORECASE,
 )
 """What servers say of a text without a word, such as that of an image alone."""

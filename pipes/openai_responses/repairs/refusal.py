@@ -119,6 +119,10 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_RESERVED_NAME = re.compile(
+    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
+)
+"""What DashScope says of a function that has the name of one of its own tools."""
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
 """What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
@@ -405,6 +409,7 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
+        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
         kinds |= self._find_names(_REQUESTED_TOOL)
         kinds |= self._find_names(_REFUSED_KIND)

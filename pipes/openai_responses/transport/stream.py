@@ -405,7 +405,7 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
-        words = as_text(wire.get("message"))
+        words = as_text(wire.get("message") or wire.get("error_message"))
         if words and "type" not in wire:
             return LooseWords(read_api_error(wire))
         return None

@@ -225,6 +225,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             ReplaceEffort("none", "low"),
         ),
         ("Invalid schema for function 'look': type is not valid.", tool(LOOK)),
+        ("<400> Error: Tool names are not allowed to be [look]", tool(LOOK)),
         ("Hosted tool 'web_search' is not supported with x.", tool(WEB)),
         ("Tool type 'web_search' is not supported", tool(WEB)),
         (
@@ -1027,6 +1028,10 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "Invalid request: the message at position 3 with role 'user' must not be empty",
             LeaveOutEmptyTexts(),
         ),
+        (
+            "Invalid request content: Each message must have at least one content element.",
+            LeaveOutEmptyTexts(),
+        ),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
@@ -1073,6 +1078,8 @@ def test_function_is_named_by_its_number_among_functions() -> None:
         "The specified schema produces a constraint that has too many states for serving.",
         "Invalid decoding guidance syntax. Request id: 0217684662584696c55f",
         "Invalid function format: unhashable type: 'list'",
+        "Invalid request: tools.function.parameters is not a valid moonshot flavored json "
+        "schema, details: <At path 'properties.a': type is not defined>",
     ],
 )
 def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:

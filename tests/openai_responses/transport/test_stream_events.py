@@ -336,9 +336,13 @@ def test_blank_around_an_event(blank: str) -> None:
 
 
 def test_message_that_is_no_event_may_be_the_cause() -> None:
-    """Bedrock sends one alone; with a type it is an event that is not used here."""
+    """Bedrock sends one alone; with a type it is an event that is not used here.
+
+    A gateway has another name for it (anomalyco/opencode 20005).
+    """
     words = {"message": "Too many tokens, please wait."}
-    assert typed(**words) == LooseWords(ApiError(message=words["message"]))
+    cause = LooseWords(ApiError(message=words["message"]))
+    assert typed(**words) == typed(error_message=words["message"]) == cause
     assert typed(type="notice", **words) is None
     assert typed(progress=1) is None
 
