@@ -46,18 +46,20 @@ def parse_chat(
     detail: str = "auto",
     *,
     has_wish: bool = False,
+    with_thoughts: bool = False,
 ) -> Chat:
     """Return a chat with what the details of its answers carry, signed by `sign`.
 
     An `agent` may remember only the last turns; `has_wish` says that the last message is
-    none (`apply_memory_policy`). Images without a `detail` get this one.
+    none (`apply_memory_policy`). Images without a `detail` get this one. Thoughts that
+    a program gives back are read only `with_thoughts`.
     Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
     """
     memory_note = ""
     if agent:
         policy = agent.guide.memory_policy
         messages, memory_note = apply_memory_policy(messages, policy, has_wish=has_wish)
-    instructions, parts = parse_messages(messages, detail)
+    instructions, parts = parse_messages(messages, detail, with_thoughts=with_thoughts)
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
     return Chat(instructions, parts, records, notices)

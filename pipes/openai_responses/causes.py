@@ -218,12 +218,14 @@ _PHRASES = (
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
         # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
-        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
+        # Volcengine; Cohere.
+        r"|exceed max message tokens|too many tokens: size limit exceeded"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -231,7 +233,10 @@ _PHRASES = (
     (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"\bunknown model\b|\bno such model\b|does not work with the specified model"
-        r"|model is not supported when using Codex",
+        r"|model is not supported when using Codex"
+        # DashScope; OpenRouter.
+        r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
+        r"|\bunsupported model\b|is not a valid model ID\b",
         "model_not_found",
     ),
     (
@@ -241,7 +246,11 @@ _PHRASES = (
         r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
-        r"|model identifier is invalid|with on-demand throughput isn.t supported",
+        r"|model identifier is invalid|with on-demand throughput isn.t supported"
+        # xAI, of a model that only draws.
+        r"|is an image model and is therefore not available"
+        # NVIDIA, which names a model's server and the account in place of the model.
+        r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",
     ),
     (

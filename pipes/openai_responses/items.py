@@ -242,6 +242,16 @@ def answer_as_text(item: Item) -> Item:
     return {"type": "message", "role": "assistant", "content": message_text(item)}
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
+def with_item_id(item: Item) -> Item:
+    """Return reasoning or a call with an id, always the same for the same item."""
+    prefix = _ID_PREFIXES.get(item_type(item))
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+
+
 def has_text(item: JsonObject) -> bool:
     """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))

@@ -435,9 +435,11 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     """
     start = annotation.get("start_index")
     last = annotation.get("end_index")
+    # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
+    knows_none = start == last == 0
     if start is None and last is None:  # some servers write null for what is not there
         start = last = annotation.get("index")
-    if not (_is_position(start) and _is_position(last)):
+    if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
     after = text[last : last + 1]

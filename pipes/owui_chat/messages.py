@@ -109,16 +109,22 @@ class ToolMessage(NamedTuple):
     output: str | list[Item]
 
 
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+class AssistantThought(NamedTuple):
+    """What a program gives back of the thought in front of an answer or a call."""
+
+    text: str
+
+
+ChatPart = UserMessage | AssistantText | AssistantThought | ToolCall | ToolMessage
 
 
 DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto", *, with_thoughts: bool = False
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
+    """Return the instructions and the parts of a chat, `with_thoughts` that it has.
 
     The system messages at the head are the instructions; later ones stay at their
     place. Images without a `detail` get this one. A chat that is longer than a request
@@ -128,14 +134,61 @@ def parse_messages(
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     instructions = system_text(messages)
-    others = messages[len(_leading_messages(messages, ("system",))) :]
+    others = [
+        *_with_own_calls(messages[len(_leading_messages(messages, ("system",))) :])
+    ]
     newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
     for message in _with_call_ids(newest):
+        if with_thoughts and message.get("role") == "assistant":
+            parts += _thoughts(message)
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
+
+
+def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages whose calls and results are no parts of their content.
+
+    Anthropic has them there, and Cursor writes them so to a model with such a name
+    (automazeio/vibeproxy 411).
+    """
+    for message in messages:
+        kind = _PARTS_OF_CALLS.get(as_text(message.get("role")), "")
+        own: list[JsonObject] = []
+        others: list[object] = []
+        for row in as_list(message.get("content")):
+            wire = as_mapping(row)
+            if kind and wire.get("type") == kind:
+                own.append(wire)
+            else:
+                others.append(row)
+        if not own:
+            yield message
+        elif kind == "tool_use":
+            calls = as_list(message.get("tool_calls"))
+            yield {
+                **message,
+                "content": others,
+                "tool_calls": [*calls, *map(_usual_call, own)],
+            }
+        else:
+            for row in own:
+                output = row.get("content") or ""
+                call_id = row.get("tool_use_id")
+                yield {"role": "tool", "tool_call_id": call_id, "content": output}
+            if others:
+                yield {**message, "content": others}
+
+
+_PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
+
+
+def _usual_call(use: JsonObject) -> JsonObject:
+    """Return a call of Anthropic's in the form of Chat Completions."""
+    function = {"name": use.get("name"), "arguments": use.get("input")}
+    return {"id": use.get("id"), "function": function}
 
 
 def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -315,6 +368,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
+
+
+def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
+    """Yield the thought of an answer, under either name that servers have for it."""
+    for name in ("reasoning_content", "reasoning"):
+        text = as_text(message.get(name))
+        if text.strip():
+            yield AssistantThought(text)
+            return
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:

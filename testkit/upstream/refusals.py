@@ -433,6 +433,51 @@ Azure's older version | 400 | address
     {"error":{"code":"BadRequest","message":"API version not supported"}}
 SiliconFlow without credit | 403 | no credit
     {"code":30001,"message":"Sorry, your account balance is insufficient","data":null}
+Zhipu without credit | 429 | no credit
+    {"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}
+Zhipu's limit of a plan | 429 | no credit
+    {"error":{"code":"1308","message":"Usage limit reached for 5 hour. Your limit will
+    reset at 2026-10-11 01:20:24"}}
+Zhipu's inspection | 400 | filtered
+    {"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"},\
+    "contentFilter":[{"level":1,"role":"user"}]}
+DashScope's free quota | 403 | no credit
+    {"error":{"message":"The free tier of the model has been
+    exhausted.","type":"AllocationQuota.FreeTierOnly",\
+    "code":"AllocationQuota.FreeTierOnly"}}
+Ark's own limit | 429 | no credit
+    {"error":{"code":"SetLimitExceeded","message":"Your account 21 has reached the set
+    inference limit for the x model, and the model service has been
+    paused.","param":"","type":"TooManyRequests"}}
+Ark's context | 400 | too long
+    {"error":{"code":"InvalidParameter","message":"Total tokens of image and text exceed
+    max message tokens. Request id: 02","param":"messages","type":"BadRequest"}}
+Cohere's context | 400 | too long
+    {"message":"too many tokens: size limit exceeded by 1000 tokens."}
+Moonshot overloaded | 429 | overloaded
+    {"error":{"message":"The engine is currently overloaded, please try again
+    later","type":"engine_overloaded_error"}}
+Google's country | 400 | country
+    [{"error":{"code":400,"message":"User location is not supported for the API
+    use.","status":"FAILED_PRECONDITION"}}]
+Groq's JSON that its model wrote badly | 400
+    {"error":{"message":"Failed to generate JSON. Please adjust your
+    prompt.","type":"invalid_request_error","code":"json_validate_failed",\
+    "failed_generation":"{"}}
+    => The model wrote something that its server could not read. Try again.
+DashScope without the model | 400 | not there
+    {"error":{"message":"model `qwen3-max` is not supported."}}
+OpenRouter without the model | 400 | not there
+    {"error":{"message":"x/y is not a valid model ID","code":400}}
+a tool that a model does not take is no missing model | 400
+    {"error":{"message":"The model `x` is not supported with this tool."}}
+    => The model's server rejected the request with HTTP 400. An administrator can find
+    the details in the log.
+name of the status next to the words | 400 | not there
+    {"statusCode":400,"error":"Bad Request","message":"unknown model x"}
+llama.cpp with a picture that it cannot read | 400 | image
+    {"error":{"code":400,"message":"Failed to load image or audio
+    file","type":"invalid_request_error"}}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,

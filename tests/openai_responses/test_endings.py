@@ -337,9 +337,10 @@ TOO_LONG = (
     "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
     "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 9]",
     "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
+    "Requested input length 268972 exceeds maximum input length 202751",
 )
 """LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot,
-TGI and DashScope of a chat."""
+TGI, DashScope and a gateway of a chat."""
 NO_CREDIT = (
     "Your credit balance is too low to access the Anthropic API.",
     "Your account is suspended due to insufficient balance, please recharge",
@@ -357,6 +358,10 @@ NO_MODEL = (
     "The provided model identifier is invalid.",
     "Invocation of model ID x with on-demand throughput isn\u2019t supported.",
     "No available channel for model x under group default (distributor)",
+    "The model 'x/y' has reached its end of life on 2026-07-27T00:00:00Z and is no "
+    "longer available.",
+    "Function '23d4f03a-b8a6': Not found for account 'BDnmPUMI2eN_Liw2'",
+    "The model x is an image model and is therefore not available on this endpoint.",
 )
 OTHER_WORDS = {
     **dict.fromkeys(NO_CREDIT, "no credit left"),

@@ -116,8 +116,10 @@ def test_errors_of_servers_made_with_zod(issue: object, param: str | None) -> No
 
     Of several forms, none of which fits, only the item is certain.
     """
-    own = read_api_error({"success": False, "error": [issue, {"path": ["x"]}]})
-    assert (own.param, own.is_relayed) == (param, False)
+    issues = [issue, {"path": ["x"]}]
+    for error in (issues, {"issues": issues, "name": "ZodError"}):
+        own = read_api_error({"success": False, "error": error})
+        assert (own.param, own.is_relayed) == (param, False)
     text = json.dumps([issue], indent=2)
     for body in (
         {"error": text},
@@ -229,6 +231,7 @@ INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
         {"detail": "upstream said %s"},
         {"error": "%s"},
         {"errorMessage": "%s", "errorCode": "UPSTREAM_LLM_ERROR"},
+        {"error_type": "validation_error", "error_message": "ConnectionError: %s"},
     ],
 )
 def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:

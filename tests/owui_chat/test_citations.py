@@ -194,6 +194,14 @@ NO_PLACES = {"start_index": None, "end_index": None}
         (f"Rain{link(A)}", [file_note("x", 4), url_note(A, "A", 0, 4)], "Rain[2][1]"),
         (f"Rain {link(A)}{link(B)}", [url_note(A, "A", 5, 9)], "Rain [1][2]"),
         ("a[1][1]", [url_note(A, "A", 0, 7)], "a[1][1][1]"),
+        # OpenRouter knows no places.
+        ("It rains.", [url_note(A, "A", 0, 0)], "It rains.[1]"),
+        (
+            "It rains.",
+            [url_note(A, "A", 0, 0), url_note(B, "B", 0, 0)],
+            "It rains.[1][2]",
+        ),
+        ("It rains.", [file_note("f", 0)], "[1]It rains."),
     ],
 )
 def test_number_is_where_an_annotation_cites(

@@ -541,3 +541,28 @@ def test_older_form_of_calls_is_read() -> None:
         ToolMessage(call_id, "noon"),
         ToolCall("call_1", "now", "{}"),  # in both forms it is one call
     ]
+
+
+def test_calls_in_the_form_of_anthropic_are_read() -> None:
+    """Cursor writes them so to a model with the name of one of theirs."""
+    use = {"type": "tool_use", "id": "toolu_1", "name": "now", "input": {"at": 1}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_1", "content": "noon"}
+    listed = {**result, "content": [{"type": "text", "text": "noon"}]}
+    told = {"type": "text", "text": "Hi"}
+    chat: list[Json] = [
+        {"role": "assistant", "content": [{**told, "text": "So."}, use]},
+        {"role": "user", "content": [result, told]},
+        {"role": "assistant", "content": [use]},
+        {"role": "user", "content": [listed]},
+    ]
+
+    call = ToolCall("toolu_1", "now", '{"at": 1}')
+    again = "toolu_1_2"
+    assert parse_messages(chat)[1] == [
+        AssistantText("So."),
+        call,
+        ToolMessage("toolu_1", "noon"),
+        HI,
+        call._replace(call_id=again),
+        ToolMessage(again, [{"type": "input_text", "text": "noon"}]),
+    ]

@@ -25,6 +25,7 @@ _CHAT_KEYS = frozenset(
         "stop",
         "temperature",
         "top_p",
+        "logprobs",
         "top_logprobs",
         # The model's own limit is the default, so these only make an answer shorter.
         "max_tokens",

@@ -79,6 +79,7 @@ from openai_responses.transport.stream import (
     is_opening,
     join_deltas,
     parse_event,
+    read_opening,
 )
 
 
@@ -517,7 +518,7 @@ class _StreamReader:
         """
         for wire_event in batch:
             if self._is_new is None and is_opening(wire_event):
-                yield None
+                yield read_opening(wire_event)
                 continue
             try:
                 parsed = parse_event(wire_event)

@@ -29,7 +29,10 @@ they are unknown, it is the last item that came with the same `output_index`, if
 event can be about it: the type is the same, and it is open or the event has no id. A
 delta that names neither belongs to the newest open item that it can grow. An item of the
 final snapshot is found by its ids, else it is the first of its type that no other item of
-the snapshot is. Items are numbered as they come: other servers leave
+the snapshot is. A gateway that loses its server in the middle of an answer may ask once
+more, in the same stream: a second `response.created` names another response. What was
+shown of the first one stays, none of its calls is made, and none of its items is meant
+by what follows. Items are numbered as they come: other servers leave
 `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 opens when it ends, with an id of ours. Some servers number the calls of each response
 anew; such a call leaves here under an id that no earlier response has.
@@ -60,8 +63,9 @@ from openai_responses.endings import (
     ending_of_failure,
     ending_of_incomplete,
 )
-from openai_responses.errors import ApiError, read_api_error
+from openai_responses.errors import CONTENT_FILTER, ApiError, read_api_error
 from openai_responses.items import (
+    CALL_OUTPUTS,
     Item,
     TextPlace,
     content_parts,
@@ -76,6 +80,7 @@ from openai_responses.items import (
     json_text,
     kind_of,
     message_text,
+    open_calls,
     part_text,
     text_message,
     text_part,
@@ -109,6 +114,7 @@ from openai_responses.transport.stream import (
     LooseWords,
     PartDone,
     PartialImage,
+    ResponseOpened,
     StreamError,
     StreamEvent,
     TextDelta,
@@ -156,6 +162,10 @@ class ResponseState:
         self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
+        self._response_id = ""
+        """That of the response which the server has begun."""
+        self._begin = 0
+        """The position of its first item: those before it are of one that it gave up."""
         self._items: list[Item] = []
         """The items as they were announced."""
         self._types = set[str]()
@@ -231,6 +241,11 @@ class ResponseState:
                     if position is None:
                         position = self._find_renamed_call(index, item)
                     return self._end(position, index, item)
+            case ResponseOpened(response_id):
+                earlier_id = self._response_id
+                self._response_id = response_id
+                if earlier_id not in ("", response_id):
+                    return self._give_up()
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -281,6 +296,35 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+
+    def _give_up(self) -> list[RunEvent]:
+        """End the items of a response in whose place the server begins another one.
+
+        A call that was cut off is dropped. One that had ended is on the page: it gets an
+        output, so that nobody makes it.
+        """
+        for position in list(self._open):
+            if is_call(self._items[position]):
+                del self._open[position]
+        events = self._end_open("incomplete", has_snapshot=True)
+        for call in open_calls(self.output):
+            output: Item = {
+                "type": CALL_OUTPUTS[item_type(call)],
+                "call_id": call["call_id"],
+                "output": f"Error: {call.get('name')} {_GIVEN_UP}",
+                "status": "failed",
+            }
+            events += self._start(_NOWHERE, output, ())
+            events += self._tell_end(len(self._items) - 1, (), output)
+        self._begin = len(self._items)
+        self._growing = _NO_TEXT
+        self._types.clear()
+        self._ids.clear()
+        self._latest.clear()
+        self._early.clear()
+        self._open.clear()
+        self._own_call_ids.clear()
+        return events
 
     def _is_of_server(self, item: Item) -> bool:
         """Say whether the server has run a call itself: the request has no such tool.
@@ -558,6 +602,8 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
+            if not error and _is_filtered(response):
+                error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -580,10 +626,13 @@ class ResponseState:
             events += self._end_open(event.status, has_snapshot=bool(output))
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
-        # codex-router-proxy 0.5).
+        # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
+        # hermes-agent 27988).
         if self.ending == ending_of_incomplete(None) and self._ended:
             last = self._ended[max(self._ended)]
-            if item_type(last) == "function_call" and last.get("status") == "completed":
+            is_call_or_end = item_type(last) == "function_call"
+            is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
+            if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone()]
@@ -616,9 +665,10 @@ class ResponseState:
         positions = [self._find_item(_NOWHERE, item) for item in items]
         taken = set(positions)
         unmatched: dict[str, deque[int]] = defaultdict(deque)
-        for known_position, known_item in enumerate(self._items):
+        for known_position in range(self._begin, len(self._items)):
             if known_position not in taken:
-                unmatched[item_type(known_item)].append(known_position)
+                known_type = item_type(self._items[known_position])
+                unmatched[known_type].append(known_position)
         for position, item in zip(positions, items, strict=True):
             same_type = unmatched[item_type(item)]
             if position is None and same_type:
@@ -627,6 +677,7 @@ class ResponseState:
                 yield position, item
 
 
+_GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
@@ -666,7 +717,7 @@ def _in_api_form(item: Item) -> Item:
 
     for kind, field in kind_of(api_item).parts:
         content = api_item.get(field)
-        if isinstance(content, str | list):
+        if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
@@ -691,14 +742,15 @@ _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
 
-def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
+def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back. Citations may have the form of Chat Completions.
+    servers refuse when it is sent back. A part may have no list around it. Citations may
+    have the form of Chat Completions.
     """
     parts: list[Any] = []
-    for row in [content] if isinstance(content, str) else content:
+    for row in content if isinstance(content, list) else [content]:
         if isinstance(row, str):
             if row:
                 parts.append(text_part(kind, row))
@@ -720,8 +772,9 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Whoever makes the call, here, in the host or at a client, would find no
-    arguments in them.
+    object twice. Models of open weights write line ends into texts as they are, where
+    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
+    host or at a client, would find no arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
     if not is_call(item):
@@ -736,9 +789,15 @@ def _with_plain_arguments(item: Item) -> Item:
             last = parse_json_object(text[end:])
             if last is not None and first in ({}, last):
                 return {**item, "arguments": text[end:].strip()}
+        elif _CONTROL.search(text) and parse_json_object(text) is None:
+            value = json.loads(text, strict=False)
+            escaped = json.dumps(value, ensure_ascii=False)
+            if parse_json_object(escaped) is not None:
+                return {**item, "arguments": escaped}
     return item
 
 
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 
@@ -781,6 +840,14 @@ def _is_answer(item: Item) -> bool:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _is_filtered(response: JsonObject) -> bool:
+    """Say whether a filter of Azure stopped a response, which may be all it tells."""
+    details = as_mapping(response.get("incomplete_details"))
+    filters = content_parts(response.get("content_filters"))
+    is_blocked = any(row.get("blocked") is True for row in filters)
+    return is_blocked or details.get("reason") == CONTENT_FILTER
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:

@@ -35,6 +35,7 @@ from openai_responses.items import (
     item_type,
     json_digest,
     tool_name,
+    with_item_id,
 )
 from openai_responses.json_input import as_mapping
 from openai_responses.models.resolve import REASONING_EFFORTS
@@ -64,6 +65,7 @@ from openai_responses.repairs.request_repairs import (
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
+    LeaveOutEmptyTexts,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -83,6 +85,7 @@ from openai_responses.repairs.request_repairs import (
     SeparateCalls,
     ShortCallIds,
     StateDetail,
+    StateIds,
     StateInstructions,
     TextOutputs,
     effort_of,
@@ -156,7 +159,10 @@ _CALLS_APART = re.compile(
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
-    r"|invalid Gemini function call history",
+    r"|invalid Gemini function call history"
+    # Mistral, and its templates: also of a question after a result.
+    r"|not the same number of function calls and responses"
+    r"|unexpected role 'user' after role 'tool'",
     re.IGNORECASE,
 )
 """What others say of it, or of calls that a gateway has torn apart."""
@@ -171,12 +177,16 @@ _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(
-    r"image input is not supported|does not support image input"
+    r"image input is not supported|\bdo(?:es)? not support image input"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
     r"|is not a multimodal model|at most 0 image|does not support images\b"
     r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`",
+    r"|unknown variant `image_url`"
+    # Bedrock; OpenAI's older models.
+    r"|doesn't support the image field|image_url is only supported by certain models"
+    # DashScope, of a model that reads texts alone.
+    r"|The error info is \[Unexpected item type in content",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -266,14 +276,24 @@ _FUNCTIONS_ALONE = re.compile(
 """What servers say of tools that they do not have, without a name or a place."""
 _NO_GRAMMAR = re.compile(
     r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar",
+    r"|automatic parser generation failed|features not supported by xgrammar"
+    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+    r"|schema produces a constraint that has too many states"
+    r"|invalid decoding guidance syntax|invalid function format: unhashable"
+    r"|is not a valid moonshot flavored json schema",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools."""
+template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
+its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
+_NO_IMAGE_DEPLOYMENT = re.compile(
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
+    re.IGNORECASE,
+)
+"""What Azure says of drawing without its header (openai/codex 31815)."""
 _NOT_TOGETHER = re.compile(
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported",
@@ -282,8 +302,27 @@ _NOT_TOGETHER = re.compile(
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(r"does not support thinking\b")
-"""What Ollama says of an effort for a model that does not reason."""
+_THINKS_NOTHING = re.compile(
+    r"does not support thinking\b|thinking budget is not supported"
+    r"|\bthink value \S{1,20} is not supported",
+    re.IGNORECASE,
+)
+"""What Ollama and Google say of an effort for a model that does not reason."""
+_MUST_THINK = re.compile(
+    r"reasoning is mandatory for this endpoint|only works in thinking mode",
+    re.IGNORECASE,
+)
+"""What OpenRouter and Google say of no effort for a model that always thinks."""
+_CHOICE_NOT_TAKEN = re.compile(
+    # DeepSeek; DashScope; Kimi; Anthropic.
+    r"does not support this tool_choice|tool_choice parameter does not support being set"
+    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
+    r"|may not be enabled when tool_choice forces tool use"
+    # vLLM, of gpt-oss.
+    r"|only 'auto' (or 'none' )?tool_choice is supported",
+    re.IGNORECASE,
+)
+"""What servers say of a choice that forces a call of a model that thinks."""
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
@@ -304,13 +343,30 @@ _SHORT_IDS = re.compile(
     # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
     r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
+_TEXT_IS_EMPTY = re.compile(
+    # Anthropic; Bedrock; Moonshot; xAI.
+    r"text content blocks must (?:be non-empty|contain non-whitespace)"
+    r"|text field in the ContentBlock object at \S{1,60} is blank"
+    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+    r"|each message must have at least one content element",
+    re.IGNORECASE,
+)
+"""What servers say of a text without a word, such as that of an image alone."""
+_LACKS_ID = re.compile(r"\bmissing field `id`")
+"""What servers in Rust say of an item, whose place they name."""
+_OF_THE_SCHEMA = "invalid_payload"
+"""Azure's code at the address of a project, of reasoning without an id
+(NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
 _LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
 """What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
     r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer",
+    r"|unexpected role '?developer|unexpected role 'system' after role"
+    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+    r"|unknown variant `developer`|\bdeveloper is not one of \["
+    r"|input tag 'developer' found using 'role'",
     re.IGNORECASE,
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
@@ -324,8 +380,9 @@ _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
 3038)."""
-_BLAMES_ITSELF = frozenset({200, 500})
-"""Statuses of a server's own trouble, with which it may also refuse."""
+_BLAMES_ANOTHER = frozenset({200, 405, 500})
+"""Statuses of another cause, with which servers also tell what a model cannot do
+(DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -368,7 +425,7 @@ def find_repair(
     candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
-    elif failure.status in _BLAMES_ITSELF:
+    elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
         candidates = _by_credit(refusal)
@@ -438,7 +495,7 @@ def _blind_steps(
     may_be_options = is_checked and not names_cause
     if may_be_options:
         yield LeaveOutOptions()
-    elif parameter == "tools":
+    elif outer_name(parameter) == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
         yield OfferFunctionsAlone()
@@ -485,6 +542,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
+    if refusal.error.code == _OF_THE_SCHEMA:
+        yield TriedRepair(StateIds())
+        yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
@@ -513,6 +573,10 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
+    for tool in declared_tools(refusal.sent.payload):
+        if tool.get("type") == "image_generation":
+            drawing = _without_tool(refusal, tool).repair
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
 def _by_words(
@@ -543,6 +607,14 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
+    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    if names_id and with_item_id(place.value) != place.value:
+        yield TriedRepair(StateIds(), is_named=is_named)
+    # The server wants a text there, or names the types of parts that it takes.
+    if place.keys in (("output",), ("output", "type")):
+        yield TriedRepair(TextOutputs(), is_named=is_named)
+    if place.keys[-1:] == ("detail",) and {"low", "high"} & refusal.quoted_words:
+        yield TriedRepair(StateDetail(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
@@ -605,10 +677,13 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
     yield from _by_output_limit(refusal)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
+        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
         (_STREAMS_ALONE, AskForStream()),
         (_ONE_CALL, SeparateCalls()),
         (_SHORT_IDS, ShortCallIds()),
@@ -621,6 +696,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
         (_NO_GRAMMAR, PlainSchemas()),
         (_NO_GRAMMAR, LeaveOutFunctions()),
+        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)

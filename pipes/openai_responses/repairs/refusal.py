@@ -65,19 +65,21 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348).
-    rf"|`{_NAME}` must be one of\b",
+    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
+    rf"|`{_NAME}` must be one of\b"
+    rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
-    rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
+    rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported"
-    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
-    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
+    rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
     rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
@@ -117,15 +119,19 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_RESERVED_NAME = re.compile(
+    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
+)
+"""What DashScope says of a function that has the name of one of its own tools."""
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
 """What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
 _REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
     re.IGNORECASE,
 )
 """What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197)."""
+(langchain-ai/langchain-litellm 197). Volcengine has none."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -403,6 +409,7 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
+        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
         kinds |= self._find_names(_REQUESTED_TOOL)
         kinds |= self._find_names(_REFUSED_KIND)

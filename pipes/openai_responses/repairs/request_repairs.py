@@ -35,8 +35,9 @@ from openai_responses.items import (
     move_outputs_to_calls,
     text_message,
     tool_name,
+    with_item_id,
 )
-from openai_responses.json_input import as_list, as_text, value_at
+from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.repairs.chat_repairs import (
     ChatRepair,
     PlainItems,
@@ -531,6 +532,48 @@ class AnswersAsTexts(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         items = [answer_as_text(item) for item in payload["input"]]
         return {**payload, "input": items}
+
+
+@dataclass(frozen=True, slots=True)
+class StateIds(RequestRepair):
+    """Reasoning and calls have ids, for servers that demand one of each."""
+
+    message = "The model's server demands ids of earlier items: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutEmptyTexts(RequestRepair):
+    """No text is empty: one next to an image goes, one alone says that it is none."""
+
+    message = "The model's server does not accept empty texts: leaving them out."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), str | list):
+                    changed[key] = _without_empty_texts(item[key])
+            items.append(changed)
+        return {**payload, "input": items}
+
+
+_NO_TEXT = "[No text.]"
+
+
+def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
+    if isinstance(content, str):
+        return content if content.strip() else _NO_TEXT
+    kept = [part for part in content if not _is_empty_text(part)]
+    return kept or [{**part, "text": _NO_TEXT} for part in content[:1]]
+
+
+def _is_empty_text(part: object) -> bool:
+    text = as_mapping(part).get("text")
+    return isinstance(text, str) and not text.strip()
 
 
 @dataclass(frozen=True, slots=True)

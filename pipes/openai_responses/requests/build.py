@@ -22,8 +22,8 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     item_type,
-    json_digest,
     tool_kind,
+    with_item_id,
 )
 from openai_responses.json_input import (
     JsonObject,
@@ -51,6 +51,9 @@ from openai_responses.requests.tools import fit_calls
 
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 """What reasoning models reject, or accept only with the effort `none`."""
+
+_LOGPROBS = "message.output_text.logprobs"
+"""What a request includes if it asks for `logprobs`, as in Chat Completions."""
 
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
@@ -215,6 +218,8 @@ def build_request(
     }
     fields |= _background_fields(fields, settings)
     _fit_to_model(fields, facts, effort_in_use)
+    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
+        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
     return ResponsesRequest(**fields)
 
 
@@ -238,11 +243,7 @@ def _fit_to_model(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove sampling that a model refuses, and bring the length into its bounds."""
-    # "logprobs are not supported with reasoning models." (recorded, 630)
-    takes_sampling = facts.sampling == "always"
-    if facts.sampling == "with_none":
-        takes_sampling = effort == "none"
-    if not takes_sampling:
+    if not _takes_sampling(facts, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -250,6 +251,16 @@ def _fit_to_model(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
+def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
+    """Say whether a model takes what `SAMPLING` names, with the effort in use.
+
+    "logprobs are not supported with reasoning models." (recorded, 630)
+    """
+    if facts.sampling == "with_none":
+        return effort == "none"
+    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -322,6 +333,8 @@ def unsent_parameters(
     given, errors = read_parameters(asked)
     if request.tool_choice is not None:
         given.pop("tool_choice", None)  # it may have been asked for by a bare name
+    if _LOGPROBS in (request.include or ()):
+        given.pop("logprobs", None)
     # Some items change settings. The rest of the input says nothing of them, and takes
     # long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
@@ -361,9 +374,6 @@ _OPENAI_ONLY = (
 )
 """How the names begin."""
 
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-"""How the ids begin that other servers ask for."""
-
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids.
@@ -374,14 +384,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    items: list[Item] = []
-    for item in payload["input"]:
-        kind = item_type(item)
-        if kind in _ID_PREFIXES:
-            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
-        else:
-            items.append(answer_as_text(item))
-    kept["input"] = items
+    kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
 

@@ -8,9 +8,9 @@ The sign-in of another cloud is the environment's `AZURE_AUTHORITY_HOST`.
 
 import asyncio
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
-from openai_responses.clock import unix_seconds
+from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import REASON_GIVEN, InvalidRequest
 from openai_responses.redaction import redact
@@ -22,13 +22,32 @@ _PAUSE_AFTER_FAILURE = 30
 _MAX_REASON_CHARACTERS = 300
 
 
+class _EntraToken(NamedTuple):
+    """A token, and how long it holds."""
+
+    text: str = ""
+    end: int = 0
+    """Its last second."""
+    last_moment: float = 0.0
+    """The same, by a clock that nobody sets back."""
+
+    @property
+    def seconds_left(self) -> float:
+        """For how long it holds yet, by whichever clock says less."""
+        left = self.last_moment - monotonic_seconds()
+        return min(left, self.end - unix_seconds())
+
+
+_NO_ENTRA_TOKEN = _EntraToken()
+
+
 class EntraTokens:
     """The token of each scope; one at a time is asked for, in a thread."""
 
     def __init__(self) -> None:
         self._credential: Any = None
-        self._known: dict[str, tuple[str, int]] = {}
-        """The token of each scope, and its last second."""
+        self._known: dict[str, _EntraToken] = {}
+        """The token of each scope."""
         self._next_try = 0
         """From when on a token that still holds may be renewed."""
         self._failures = 0
@@ -43,31 +62,41 @@ class EntraTokens:
         one request at a time waits for the next one, and none for a while after a
         failure, because Entra may take long to answer nothing.
         """
-        token, end = self._known.get(scope, ("", 0))
+        token = self._known.get(scope, _NO_ENTRA_TOKEN)
         is_asked = self._lock.locked() or unix_seconds() < self._next_try
-        if is_asked and unix_seconds() < end:
-            return token
+        if is_asked and token.seconds_left > 0:
+            return token.text
         earlier_failures = self._failures
         async with self._lock:
-            token, end = self._known.get(scope, ("", 0))
-            if unix_seconds() > end - _RENEWED_BEFORE:
+            token = self._known.get(scope, _NO_ENTRA_TOKEN)
+            if token.seconds_left < _RENEWED_BEFORE:
                 failed_scope, reason = self._failure
                 if self._failures > earlier_failures and failed_scope == scope:
                     raise InvalidRequest(reason)
                 try:
-                    token, end = await asyncio.to_thread(self._ask, scope)
+                    token = await self._renew(token, scope)
                 except InvalidRequest as error:
-                    if unix_seconds() >= end:
+                    if token.seconds_left <= 0:
                         self._failures += 1
                         self._failure = (scope, str(error))
                         raise
                     self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
-                now = unix_seconds()
-                for known, (_, known_end) in list(self._known.items()):
-                    if known_end <= now:  # of earlier settings
+                for known, other in list(self._known.items()):
+                    if other.seconds_left <= 0:  # of earlier settings
                         del self._known[known]
-                self._known[scope] = token, end
-        return token
+                self._known[scope] = token
+        return token.text
+
+    async def _renew(self, token: _EntraToken, scope: str) -> _EntraToken:
+        """Return the next token; raises InvalidRequest.
+
+        The package gives the same one again until it has ended by the clock of the
+        day: it holds no longer than was known of it.
+        """
+        text, end = await asyncio.to_thread(self._ask, scope)
+        if text == token.text:
+            return token
+        return _EntraToken(text, end, monotonic_seconds() + end - unix_seconds())
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""

@@ -258,6 +258,12 @@ class PartialImage(NamedTuple):
     item_id: str = ""
 
 
+class ResponseOpened(NamedTuple):
+    """The server has begun to answer; gateways that ask it again say so once more."""
+
+    response_id: str
+
+
 class ItemAdded(NamedTuple):
     """An item began; its content is still missing."""
 
@@ -319,7 +325,15 @@ On the wire `item_id` and `output_index` name the item, or one of them: "" and -
 for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
-StreamEvent = ItemEvent | FinalResponse | StreamError | EndMark | LooseWords | None
+StreamEvent = (
+    ItemEvent
+    | ResponseOpened
+    | FinalResponse
+    | StreamError
+    | EndMark
+    | LooseWords
+    | None
+)
 """None means all other events."""
 
 
@@ -348,8 +362,12 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
+_SCAN_JSON = vars(json.JSONDecoder(strict=False))["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster.
+
+It takes control characters in texts, which servers leave as the model wrote them
+(earendil-works/pi 4446): the delta would be lost.
+"""
 
 _END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
@@ -387,14 +405,22 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
-        words = as_text(wire.get("message"))
+        words = as_text(wire.get("message") or wire.get("error_message"))
         if words and "type" not in wire:
             return LooseWords(read_api_error(wire))
         return None
     except _ODD_EVENT:
+        # Servers that frame twice send `data: data: {...}` (shimmy 26, aprender 2015).
+        bare = _FIELD_IN_DATA.sub("", text)
+        if bare != text:
+            return parse_event(event._replace(data=bare))
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+_FIELD_IN_DATA = re.compile(r"\A(?:data:\s*)+")
+"""No JSON begins so."""
 
 
 _OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
@@ -408,6 +434,24 @@ def is_opening(event: ServerSentEvent) -> bool:
     """
     name = event.event
     return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
+
+
+_OPENED = re.compile(
+    r'\{"type":"response\.created",(?:"sequence_number":\d{1,9},)?'
+    r'"response":\{"id":"([\w-]{1,200})"'
+)
+"""How the first event begins, as OpenAI writes it."""
+
+
+def read_opening(event: ServerSentEvent) -> StreamEvent:
+    """Return what is used of such an event, which is not parsed: the id."""
+    opened = _OPENED.match(event.data)
+    return ResponseOpened(opened[1]) if opened else None
+
+
+def _read_opened(wire: JsonObject) -> StreamEvent:
+    response_id = as_text(value_at(wire, "response", "id"))
+    return ResponseOpened(response_id) if response_id else None
 
 
 def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
@@ -425,9 +469,14 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
     ):
         return None
     # In the flat form `type` is only "error".
-    return read_api_error(
+    error = read_api_error(
         {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
     )
+    # Codex's own server has the status of HTTP next to the error (openai/codex 10324),
+    # and gateways pass it on.
+    stated = error._replace(code=str(wire.get("status") or wire.get("status_code")))
+    says_nothing = error.code is None and error.type is None
+    return stated if says_nothing and stated.status else error
 
 
 def refuse_completion(wire: JsonObject) -> None:
@@ -479,9 +528,24 @@ def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return NO_INDEX
-    if not -_MOST < _check_type(index, int) < _MOST:
-        return NO_INDEX
-    return int(index)
+    place = _read_place(index)
+    return place if -_MOST < place < _MOST else NO_INDEX
+
+
+_NUMBER_AS_TEXT = re.compile(r"-?[0-9]{1,20}")
+
+
+def _read_place(value: object) -> int:
+    """Return the number of a place; raises TypeError for anything else.
+
+    Gateways whose JSON has no whole numbers, or only texts, write `0.0` or `"0"`, as
+    they do for counts of tokens.
+    """
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _NUMBER_AS_TEXT.fullmatch(value):
+        return int(value)
+    return _check_type(value, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -506,7 +570,8 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
             if not text:
                 raise TypeError
         if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
+            part_index = _read_place(part_index)
+            index = _read_place(index)
         if not -_MOST < part_index < _MOST:
             part_index = 0
         if not -_MOST < index < _MOST:
@@ -528,8 +593,8 @@ _KINDS_OF_PARTS = {
 }
 
 
-def _read_part(place: str, wire: JsonObject) -> StreamEvent:
-    """Return the whole text of a part that has ended; its place is the field `place`.
+def _read_part_end(field: str, wire: JsonObject) -> StreamEvent:
+    """Return the whole text of a part that has ended; its place is in the `field`.
 
     Some answers have their text nowhere else (RooCodeInc/Roo-Code 11621).
     """
@@ -538,7 +603,7 @@ def _read_part(place: str, wire: JsonObject) -> StreamEvent:
     text = part_text(part)
     if kind is None or not text:
         return None
-    number = _check_type(wire.get(place) or 0, int)
+    number = _read_place(wire.get(field) or 0)
     item_id = as_text(wire.get("item_id"))
     return PartDone(_read_index(wire), kind, number, text, item_id)
 
@@ -608,6 +673,8 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    # What OpenAI's packages called it before (openai-python 1.76 to 1.99).
+    _TextEvent("reasoning_summary", "summary", "summary_index", "text"),
     # What Open Responses and its gateways call a thought that grows; other gateways.
     _TextEvent("reasoning", "reasoning", "content_index", "text"),
     _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
@@ -636,10 +703,11 @@ def _text_readers() -> Mapping[str, _Reader]:
 
 _READERS: Mapping[str, _Reader] = {
     **_text_readers(),
-    "response.content_part.done": partial(_read_part, "content_index"),
-    "response.reasoning_summary_part.done": partial(_read_part, "summary_index"),
+    "response.content_part.done": partial(_read_part_end, "content_index"),
+    "response.reasoning_summary_part.done": partial(_read_part_end, "summary_index"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
+    "response.created": _read_opened,
     "response.output_item.added": partial(_read_item, ItemAdded),
     "response.output_item.done": partial(_read_item, ItemDone),
     "response.completed": partial(_read_final, "completed"),

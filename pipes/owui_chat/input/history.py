@@ -31,6 +31,7 @@ from openai_responses.items import (
     message_text,
     since_compaction,
     text_message,
+    text_part,
 )
 from openai_responses.repairs.chat_repairs import name_items
 from openai_responses.repairs.request_repairs import Repair
@@ -44,6 +45,7 @@ from openai_responses.requests.replay import (
 from owui_chat.code import take_out_code
 from owui_chat.messages import (
     AssistantText,
+    AssistantThought,
     ChatPart,
     ToolCall,
     ToolMessage,
@@ -126,8 +128,8 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_AssistantPart = AssistantText | ToolCall | ToolMessage
-_Piece = MarkedText | ToolCall | ToolMessage
+_AssistantPart = AssistantText | AssistantThought | ToolCall | ToolMessage
+_Piece = MarkedText | AssistantThought | ToolCall | ToolMessage
 
 
 # An example, of a run with one call:
@@ -218,9 +220,15 @@ class _RunHistory:
         items: list[Item] = []
         call_types: dict[str, str] = {}
         has_remote = False
+        # Models that want their thoughts back want those of runs with calls alone.
+        has_calls = any(isinstance(piece, ToolCall) for piece in self._pieces)
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
+            elif isinstance(piece, AssistantThought):
+                content = [text_part("reasoning", piece.text)]
+                thought = {"type": "reasoning", "summary": [], "content": content}
+                items += [thought] if has_calls else []
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])

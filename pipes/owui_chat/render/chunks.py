@@ -52,13 +52,16 @@ def client_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` for a client of Chat Completions: sums over all rounds.
 
     The host's form has the tokens of the last response in `prompt_tokens`, from which
-    the page tells how full the context is.
+    the page tells how full the context is. Programs look for the details under the names
+    that Chat Completions has for them.
     """
     field = host_usage(ended, cost)
     if ended.usage is not None:
         sums = {
             "prompt_tokens": ended.usage.input,
             "completion_tokens": ended.usage.output,
+            "prompt_tokens_details": {"cached_tokens": ended.usage.cached},
+            "completion_tokens_details": {"reasoning_tokens": ended.usage.reasoning},
         }
         field["usage"] |= sums
     return field

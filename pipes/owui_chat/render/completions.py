@@ -5,6 +5,7 @@ Commentary is shown as reasoning, so that the text is only the answer. If a run 
 with commentary, it is repeated as the answer.
 """
 
+from collections.abc import Iterable
 from typing import Any
 
 from openai_responses.endings import Ending
@@ -151,6 +152,11 @@ class ChunkRenderer:
             annotations = chat_annotations(event.item, before)
             if annotations:
                 yield self.chunk({"annotations": annotations})
+            logprobs = _chat_logprobs([event.item])
+            if logprobs:
+                chunk = self.chunk({})
+                chunk["choices"][0] |= logprobs
+                yield chunk
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
@@ -220,6 +226,18 @@ def _chat_image(item: Item) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
 
 
+def _chat_logprobs(messages: Iterable[Item]) -> dict[str, Any]:
+    """Return the field of a choice with the tokens of its text; empty without them."""
+    tokens: list[Item] = []
+    for message in messages:
+        for part in content_parts(message.get("content")):
+            for row in content_parts(part.get("logprobs")):
+                # Clients check that there is a list.
+                others = content_parts(row.get("top_logprobs"))
+                tokens.append({**row, "top_logprobs": others})
+    return {"logprobs": {"content": tokens, "refusal": None}} if tokens else {}
+
+
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
     call_id = item["call_id"]
@@ -267,12 +285,14 @@ def completion(
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
+    logprobs = _chat_logprobs(_answer_messages(ended))
+    choice = {"index": 0, "message": message, "finish_reason": finish, **logprobs}
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
+        "choices": [choice],
         **client_usage(ended, report.cost),
         **metadata_field(report.metadata),
         **error,

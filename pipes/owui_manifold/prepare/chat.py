@@ -221,10 +221,22 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
     agent = call.agent.parameters if call.agent else None
     detail = call.valves.IMAGE_DETAIL
     has_wish = bool(call.host.metadata.get("regeneration_message_id"))
-    chat = await run_work(
-        size,
-        lambda: parse_chat(call.messages, keys.sign, agent, detail, has_wish=has_wish),
-    )
+    # A program runs its tools itself, and some models take no call without the thought
+    # before it. OpenAI's servers take none that they have not encrypted.
+    is_elsewhere = not (call.caller.is_open_webui or call.endpoint.serves_openai)
+    with_thoughts = is_elsewhere and call.valves.remembers_reasoning()
+
+    def parse() -> Chat:
+        return parse_chat(
+            call.messages,
+            keys.sign,
+            agent,
+            detail,
+            has_wish=has_wish,
+            with_thoughts=with_thoughts,
+        )
+
+    chat = await run_work(size, parse)
     if not tells:
         return chat, ""
     instructions, summary = take_conversation(chat.instructions, heading, model_prompt)

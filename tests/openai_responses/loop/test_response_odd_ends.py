@@ -17,6 +17,7 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
+    ServerSentEvent,
     StreamEvent,
     TextDelta,
     TextDone,
@@ -203,12 +204,18 @@ def test_end_that_says_nothing_of_nothing_is_none(
         ([CUT_CALL], None, "incomplete"),
         ([LOOK, wire.message_item("Hi", at=1)], None, "incomplete"),
         ([], None, "incomplete"),
+        ([FINAL], None, "completed"),
+        ([FINAL], "max_output_tokens", "incomplete"),
+        ([{**FINAL, "status": "incomplete"}], None, "incomplete"),
     ],
 )
-def test_incomplete_without_a_reason_after_a_whole_call_is_complete(
+def test_incomplete_without_a_reason_after_a_whole_end_is_complete(
     items: list[Item], reason: str | None, kind: str
 ) -> None:
-    """Bridges to Chat Completions say so for each reason to end that is not `stop`."""
+    """Bridges to Chat Completions say so for each reason to end that is not `stop`.
+
+    Azure says it of final answers that have ended.
+    """
     response = {"output": items, "incomplete_details": reason and {"reason": reason}}
     grown = [wire.added({**item, "status": "in_progress"}) for item in items[:1]]
     state, _ = fed(*grown, wire.ended("incomplete", **response))
@@ -337,6 +344,8 @@ def test_parts_of_a_message_are_sound() -> None:
         ("output_text", "Hello "),
         ("output_text", "world"),
     ]
+    [alone] = output_of(wire.done({**wire.message_item(), "content": content[2]}))
+    assert alone["content"] == wire.message_item("world")["content"]
 
 
 ONE = wire.message("One.", at=0, phase="final_answer")
@@ -681,3 +690,102 @@ def test_citations_of_chat_completions_are_read() -> None:
     [item] = output_of(wire.done(message))
     flat = {"type": "url_citation", **page}
     assert item["content"][0]["annotations"] == [flat, file]
+
+
+AGAIN = {**wire.created(), "response": wire.response("in_progress", id="resp_2")}
+TEXT = wire.message("Hel", "lo")
+CALL = wire.function_call("look", '{"a":', "1}")
+SECOND_CALL = {**CALL[-1]["item"], "call_id": "call_0_2"}
+NOT_RUN: Item = {
+    "type": "function_call_output",
+    "call_id": "call_0",
+    "output": "Error: look was not run: the model's server began its answer again.",
+    "status": "failed",
+}
+CUT_TEXT = {**wire.message_item("Hel"), "status": "incomplete"}
+CUT_THOUGHT = {
+    "id": "rs_0",
+    "type": "reasoning",
+    "summary": [{"type": "summary_text", "text": "Hm"}],
+    "status": "incomplete",
+}
+
+
+@pytest.mark.parametrize(
+    ("given_up", "follows", "output"),
+    [
+        pytest.param(
+            TEXT[:3], TEXT, [CUT_TEXT, wire.message_item("Hello")], id="a message"
+        ),
+        pytest.param(
+            TEXT[:3],
+            wire.message("Hello", at=7),
+            [CUT_TEXT, wire.message_item("Hello", at=7)],
+            id="a message under another id",
+        ),
+        # The page has shown the first one under its id.
+        pytest.param(CALL[:2], CALL, [SECOND_CALL], id="a call that was cut off"),
+        pytest.param(
+            CALL,
+            CALL,
+            [CALL[-1]["item"], NOT_RUN, SECOND_CALL],
+            id="a whole call is not made twice",
+        ),
+        pytest.param(
+            wire.reasoning(["Hm"])[:3],
+            wire.reasoning(["Hm", "m"]),
+            [CUT_THOUGHT, wire.reasoning_item("Hmm")],
+            id="a thought",
+        ),
+        pytest.param([], HELLO, [wire.message_item("Hello")], id="nothing"),
+    ],
+)
+def test_response_that_a_second_one_replaces(
+    given_up: wire.Events, follows: wire.Events, output: list[Item]
+) -> None:
+    """A gateway lost its server, and asked again in the same stream."""
+    begun = [wire.created(), *given_up, AGAIN, *follows]
+    assert output_of(*begun, wire.completed(follows[-1]["item"])) == output
+    assert output_of(*begun, EMPTY_END) == output
+
+
+def test_response_that_is_announced_twice_goes_on() -> None:
+    begun = [wire.created(), *HELLO[:2], wire.created(), *HELLO[2:], EMPTY_END]
+    assert output_of(*begun) == [wire.message_item("Hello")]
+
+
+@pytest.mark.parametrize(
+    ("came", "read"),
+    [
+        ('{"a": "1\n2\t3\x1b"}', '{"a": "1\\n2\\t3\\u001b"}'),
+        ('{\n  "a": "1"\n}', '{\n  "a": "1"\n}'),  # between texts they are no fault
+        ('{"a": "1\n2"', '{"a": "1\n2"'),
+        ('["1\n2"]', '["1\n2"]'),
+        ('{"a":\n' * 200 + "1" + "}" * 200, '{"a":\n' * 200 + "1" + "}" * 200),
+    ],
+)
+def test_line_ends_in_the_texts_of_arguments_are_escaped(came: str, read: str) -> None:
+    """A host and a client read strict JSON; what is none otherwise stays."""
+    call = wire.call_item("look", came)
+    assert output_of(wire.done(call)) == [{**call, "arguments": read}]
+
+
+def test_delta_with_a_control_character_is_read() -> None:
+    """Codex's own server passes on what the output of a tool had."""
+    event = {**wire.text_delta("Hel"), "delta": "He\x1b[0m\tl"}
+    text = json.dumps(event).replace("\\u001b", "\x1b").replace("\\t", "\t")
+    parsed = parse_event(ServerSentEvent("", text))
+    assert parsed == TextDelta(0, "text", 0, "He\x1b[0m\tl", "msg_0")
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"incomplete_details": {"reason": "content_filter"}},
+        {"content_filters": [{"blocked": False}, {"blocked": True}]},
+    ],
+)
+def test_failure_whose_reason_is_a_filter_of_azure(fields: wire.Event) -> None:
+    """Its error is null there."""
+    state, _ = fed(wire.ended("failed", error=None, **fields))
+    assert state.trace.error.code == "content_filter"

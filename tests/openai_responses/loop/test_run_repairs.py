@@ -120,7 +120,7 @@ async def test_choice_of_tools_that_a_server_does_not_implement(runs: Runs) -> N
     asked = asking(input=SEEING, tools=[TOOL], tool_choice="required")
     told = await repaired(runs, asked, refusing(error, 501))
 
-    assert told.repairs == ["LeaveOutOptions"]
+    assert told.repairs == ["LeaveOutToolChoice"]
     before, after = told.sent
     assert "tool_choice" not in after
     assert (after["tools"], after["input"]) == ([TOOL], before["input"])

@@ -35,6 +35,7 @@ from openai_responses.repairs.request_repairs import (
     CreditLimit,
     GatherInstructions,
     JoinMessages,
+    LeaveOutEmptyTexts,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutOptions,
@@ -54,6 +55,7 @@ from openai_responses.repairs.request_repairs import (
     SeparateCalls,
     ShortCallIds,
     StateDetail,
+    StateIds,
     StateInstructions,
     TextOutputs,
 )
@@ -185,6 +187,14 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
         ),
         (ApiError(param="tool_choice"), LeaveOutToolChoice()),
         (ApiError(param="include[0]"), parameter("include", ["x"])),
+        (
+            ApiError(
+                "invalid_value",
+                param="input[6].content[0].detail",
+                message="Invalid value: 'auto'. Supported values are: 'low' and 'high'.",
+            ),
+            StateDetail(),
+        ),
         # The name that a gateway's own API has for it.
         (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
     ],
@@ -215,8 +225,14 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             ReplaceEffort("none", "low"),
         ),
         ("Invalid schema for function 'look': type is not valid.", tool(LOOK)),
+        ("<400> Error: Tool names are not allowed to be [look]", tool(LOOK)),
         ("Hosted tool 'web_search' is not supported with x.", tool(WEB)),
         ("Tool type 'web_search' is not supported", tool(WEB)),
+        (
+            "The parameter `tools.type` specified in the request are not valid: invalid "
+            "value: `web_search`, supported values are: `function` and `mcp`.",
+            tool(WEB),
+        ),
         ("'type' of tool must be 'function'", OfferFunctionsAlone()),
         ("Error retrieving tool list from MCP server: 'clocks'.", tool(CLOCKS)),
         ("Vector store with id 'vs_5678' not found.", tool(STORES)),
@@ -253,6 +269,11 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             parameter("reasoning.effort", "none"),
         ),
         ("The requested tool image_generation is not supported.", tool(DRAW)),
+        (
+            "imagegen deployment must be provided through header: "
+            "x-ms-oai-image-generation-deployment",
+            tool(DRAW),
+        ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
             "Requests which include `tool_use` or `tool_result` blocks must define tools.",
@@ -312,10 +333,16 @@ VALUE = parameter("top_p", 0.5)
         ("`top_p` is deprecated for this model.", TOP_P),
         ("Argument not supported on this model: reasoning_effort", EFFORT),
         ("Argument not supported: include", INCLUDE),
+        ("deepseek-reasoner does not support the parameter `top_p`", TOP_P),
+        ("Validation: Unsupported parameter(s): truncation", TRUNCATION),
+        ("Unsupported parameters: include, truncation", INCLUDE),
+        ('JSON parse error: Unrecognized field "include" (class x)', INCLUDE),
+        ("The parameter `top_p` is not supported by this model.", VALUE),
         # Anthropic's and Kimi's are about one value, which is left out alone.
         ("`temperature` and `top_p` cannot both be specified for this model.", VALUE),
         ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
         ("invalid top_p: only 0.95 is allowed for this model", VALUE),
+        ("The parameter `top_p` specified in the request are not valid: `a`", VALUE),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
@@ -654,6 +681,12 @@ NO_PARSER = (
         ("Image input modality is not enabled for models/x", 400, LeaveOutImages()),
         ("Image inputs are not supported by this model.", 400, LeaveOutImages()),
         ("unknown variant `image_url`, expected `text`", 400, LeaveOutImages()),
+        (
+            "The provided messages input is invalid. The error info is [Unexpected item "
+            "type in content.]",
+            400,
+            LeaveOutImages(),
+        ),
         # Ollama, vLLM, llama.cpp, Groq and LiteLLM.
         ("library/gemma3:4b does not support tools", 400, LeaveOutFunctions()),
         (NO_PARSER, 400, LeaveOutFunctions()),
@@ -663,9 +696,14 @@ NO_PARSER = (
         # Qwen's and Gemma's templates, behind vLLM and llama.cpp.
         (INSTRUCTS_FIRST, 400, GatherInstructions()),
         (INSTRUCTS_FIRST, 500, GatherInstructions()),
+        ("Unexpected role 'system' after role 'user'", 400, GatherInstructions()),
         (ALTERNATES, 400, JoinMessages()),
         (ALTERNATES, 500, JoinMessages()),
         ("should alternate with assistant message(s).", 400, JoinMessages()),
+        ("Tool calling is not supported for model: x/y", 405, LeaveOutFunctions()),
+        ("doesn't support the image field for user messages", 400, LeaveOutImages()),
+        ("Model do not support image input. Request id: 02", 400, LeaveOutImages()),
+        ("image_url is only supported by certain models.", 400, LeaveOutImages()),
     ],
 )
 def test_what_a_model_cannot_do_is_left_out(
@@ -742,6 +780,15 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
         (words("Only user, assistant roles are supported, got developer."), False),
         (words("Unexpected role 'developer'. Supported roles: user"), False),
         (words("jinja: Unexpected message role."), False),
+        (
+            words("messages[0].role: unknown variant `developer`, expected one of"),
+            False,
+        ),
+        (
+            words("developer is not one of ['system', 'user'] - 'messages.0.role'"),
+            False,
+        ),
+        (words("Input tag 'developer' found using 'role' does not match any"), False),
     ],
 )
 def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> None:
@@ -907,7 +954,8 @@ def test_server_that_takes_no_parts_of_answers_gets_their_texts() -> None:
 PHOTO: Item = {"type": "input_image", "image_url": "https://x.example/a.png"}
 DOCUMENT: Item = {"type": "input_file", "filename": "a.pdf", "file_data": "data:"}
 SHOWN: Item = {**OUTPUT, "output": [PHOTO]}
-ASKED: Item = {**USER, "content": [PHOTO, PHOTO, PHOTO, DOCUMENT]}
+NO_WORD: Item = {"type": "input_text", "text": " "}
+ASKED: Item = {**USER, "content": [NO_WORD, PHOTO, PHOTO, PHOTO, DOCUMENT]}
 TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
 
 
@@ -966,6 +1014,24 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "messages.1.content.0.tool_use.id: String should match pattern '^[a-z]+$'",
             ShortCallIds(),
         ),
+        ("messages: text content blocks must be non-empty", LeaveOutEmptyTexts()),
+        (
+            "messages: text content blocks must contain non-whitespace text",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "The text field in the ContentBlock object at messages.0.content.0 is blank. "
+            "Add text to the text field, and try again.",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "Invalid request: the message at position 3 with role 'user' must not be empty",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "Invalid request content: Each message must have at least one content element.",
+            LeaveOutEmptyTexts(),
+        ),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
@@ -1007,6 +1073,13 @@ def test_function_is_named_by_its_number_among_functions() -> None:
         "Failed to initialize samplers: failed to parse grammar",
         "Unable to generate parser for this template. Automatic parser generation failed",
         "The provided JSON schema contains features not supported by xgrammar.",
+        "tools.11.custom.input_schema: JSON schema is invalid. It must match",
+        "tools.0.input_schema: input_schema does not support oneOf, allOf, or anyOf",
+        "The specified schema produces a constraint that has too many states for serving.",
+        "Invalid decoding guidance syntax. Request id: 0217684662584696c55f",
+        "Invalid function format: unhashable type: 'list'",
+        "Invalid request: tools.function.parameters is not a valid moonshot flavored json "
+        "schema, details: <At path 'properties.a': type is not defined>",
     ],
 )
 def test_schema_without_a_grammar_costs_no_tool(message: str) -> None:
@@ -1107,6 +1180,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "number of function response parts is equal to the number of function call parts",
         "An assistant message with 'tool_calls' must be followed by tool messages",
         'invalid Gemini function call history: name "call_1" does not match name "look"',
+        "Not the same number of function calls and responses",
+        "Unexpected role 'user' after role 'tool'",
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
@@ -1188,13 +1263,20 @@ def test_parameters_that_a_server_may_not_read_are_simpler_at_once() -> None:
     [
         ApiError("invalid_union", param="input", message="Invalid type for 'input'."),
         words("input[2]: json: ResponsesFunctionCallOutput.output of type string"),
+        ApiError("string_type", param="input[2].output"),
+        ApiError("invalid_value", param="input[2].output[0].type"),
     ],
 )
 def test_results_that_may_only_be_texts(error: ApiError) -> None:
-    """LM Studio names no item, older servers of Ollama name it; images stay visible."""
+    """LM Studio names no item, older servers of Ollama name it; images stay visible.
+
+    What is wrong with an image itself is another thing.
+    """
+    broken = ApiError("invalid_value", param="input[2].output[0].image_url")
     image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
     seen = {**OUTPUT, "output": [image]}
     assert find(error, input=[USER, CALL, seen]).repair == TextOutputs()
+    assert find(broken, input=[USER, CALL, seen]).repair != TextOutputs()
     other = tried_after(error, input=[USER, CALL, OUTPUT])
     assert other is None or other.repair != TextOutputs()
 
@@ -1231,7 +1313,80 @@ def test_hosted_tool_is_named_by_its_type_alone() -> None:
     assert find(words(other)).repair != tool(WEB)
 
 
+def test_no_tool_of_a_list_is_named() -> None:
+    """Of a type that the server does not have, functions are the ones that it takes."""
+    said = "The parameter `tools.type` specified in the request are not valid: `x`"
+    assert find(words(said)).repair == OfferFunctionsAlone()
+
+
 def test_function_is_left_out_by_its_name_alone() -> None:
     """A server that takes no functions names their type, which all of them have."""
     tried = tried_after(words("Tool type 'function' is not supported"))
     assert tried is None or not isinstance(tried.repair, LeaveOutTool)
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        ("Thinking mode does not support this tool_choice", LeaveOutToolChoice()),
+        (
+            "The tool_choice parameter does not support being set to required or object "
+            "in thinking mode",
+            LeaveOutToolChoice(),
+        ),
+        (
+            "tool_choice 'specified' is incompatible with thinking enabled",
+            LeaveOutToolChoice(),
+        ),
+        (
+            "Thinking may not be enabled when tool_choice forces tool use.",
+            LeaveOutToolChoice(),
+        ),
+        ("Only 'auto' tool_choice is supported in response", LeaveOutToolChoice()),
+        ("Only 'auto' or 'none' tool_choice is supported in", LeaveOutToolChoice()),
+        (
+            "Reasoning is mandatory for this endpoint and cannot be disabled.",
+            parameter("reasoning.effort", "none"),
+        ),
+        (
+            "Budget 0 is invalid. This model only works in thinking mode.",
+            parameter("reasoning.effort", "none"),
+        ),
+        ("Thinking budget is not supported for this model.", EFFORT),
+        ('think value "low" is not supported for this model', EFFORT),
+    ],
+)
+def test_what_a_model_that_thinks_does_not_take(message: str, repair: Repair) -> None:
+    """Only that goes; in all requests, if the chat does not have the words."""
+    tried = find(words(message), tool_choice="required")
+    assert (tried.repair, tried.is_lasting) == (repair, True)
+    quoted = [*INPUT, text_message("user", message)]
+    assert not find(words(message), tool_choice="required", input=quoted).is_lasting
+
+
+@pytest.mark.parametrize(
+    ("error", "is_named"),
+    [
+        (ApiError("missing_required_parameter", param="input[1].id"), True),
+        (words("Failed to deserialize: input[1]: missing field `id` at line 1"), False),
+        (ApiError("invalid_payload", param="/", message="The provided data"), False),
+    ],
+)
+def test_reasoning_and_calls_get_the_ids_that_a_server_demands(
+    error: ApiError, is_named: bool
+) -> None:
+    """If that does not help, they go as before."""
+    nameless = [{k: v for k, v in item.items() if k != "id"} for item in HISTORY]
+    tried, *more = repairs_in_turn(Failure(400, error), input=nameless)
+    assert tried == StateIds()
+    assert type(more[0]) is (LeaveOutItem if error.names_a_place else LeaveOutReasoning)
+    found = find(error, input=nameless)
+    assert (found.is_lasting, found.is_named) == (True, is_named)
+
+    sent = asking(input=nameless, repairs=(StateIds(),)).payload()["input"]
+    ids = [item["id"] for item in sent if "id" in item]
+    assert [name.partition("_")[0] for name in ids] == ["rs", "fc"]
+    assert asking(input=nameless, repairs=(StateIds(),)).payload()["input"] == sent
+    for other in (HISTORY, [SEARCH, SEARCH, THOUGHT, *nameless[2:]]):
+        if error.names_a_place:  # the item has an id, or is of another kind
+            assert find(error, input=other).repair != StateIds()

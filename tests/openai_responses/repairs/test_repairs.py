@@ -29,6 +29,7 @@ from openai_responses.repairs.request_repairs import (
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
+    LeaveOutEmptyTexts,
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
@@ -920,3 +921,35 @@ def test_search_without_a_field_is_still_the_same_search() -> None:
 def test_name_of_a_field_is_told_briefly() -> None:
     """The server chose it."""
     assert len(LeaveOutField("message", ("x" * 5_000,)).message) < 200
+
+
+def test_texts_without_a_word_go_where_something_is_left() -> None:
+    """Alone they say that there is none; everything else stays as it is."""
+    nothing = {"type": "input_text", "text": " \n"}
+    short: Item = {"role": "user", "content": ""}
+    listed: Item = {**output("b"), "output": [nothing]}
+    asked = body(
+        input=[
+            {**HI, "content": [nothing, FILE, nothing]},
+            {**HI, "content": [nothing, nothing]},
+            short,
+            call("a"),
+            {**output("a"), "output": ""},
+            call("b"),
+            listed,
+            HELLO,
+            {**HI, "content": []},
+        ]
+    )
+    none = {"type": "input_text", "text": "[No text.]"}
+    assert repair_request(asked, [LeaveOutEmptyTexts()])["input"] == [
+        {**HI, "content": [FILE]},
+        {**HI, "content": [none]},
+        {**short, "content": "[No text.]"},
+        call("a"),
+        {**output("a"), "output": "[No text.]"},
+        call("b"),
+        {**listed, "output": [none]},
+        HELLO,
+        {**HI, "content": []},
+    ]

@@ -561,3 +561,28 @@ def test_parameters_of_the_api_are_known() -> None:
 def test_outputs_of_code_are_included_when_code_is_offered() -> None:
     included = payload(PLAIN, Settings(tools=({"type": "code_interpreter"},)))
     assert included["include"] == ["code_interpreter_call.outputs"]
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "is_included"),
+    [
+        (PLAIN, {"logprobs": True, "top_logprobs": 2}, True),
+        (PLAIN, {"logprobs": True}, True),
+        (UNKNOWN, {"logprobs": True}, True),
+        (CHOOSING, {"logprobs": True, "reasoning_effort": "none"}, True),
+        (CHOOSING, {"logprobs": True, "reasoning_effort": "low"}, False),
+        (THINKING, {"logprobs": True}, False),
+        # Nothing of it would come back.
+        (PLAIN, {"logprobs": False, "top_logprobs": 2}, False),
+        (PLAIN, {"top_logprobs": 2}, False),
+        (PLAIN, {"logprobs": 2}, False),
+    ],
+)
+def test_probabilities_of_tokens_are_included_for_those_who_ask(
+    model: str, body: dict[str, Any], is_included: bool
+) -> None:
+    request = build_request(resolve_model(model), "", ITEMS, body, Settings())
+    include = request.include or []
+    assert ("message.output_text.logprobs" in include) is is_included
+    names, _ = unsent_parameters(body, request)
+    assert ("logprobs" in names) is ("logprobs" in body and not is_included)

@@ -221,6 +221,8 @@ BUSY = '{"error": {"message": "Busy"}}'
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),
+        ({"details": [{"@type": "Help"}, {"retryDelay": "37.5s"}]}, 37.5),
+        ({"details": [{"retryDelay": "soon"}, 7]}, None),
         ({"message": "Try again in 5 s", "retry_after": 2520}, 5.0),
     ],
 )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from measures.kept_memory import kept_container
-from openai_responses.clock import unix_seconds
+from openai_responses.clock import monotonic_seconds, unix_seconds
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport import entra
@@ -164,3 +164,18 @@ async def test_reason_of_a_refusal_has_a_limit(credential: Credential) -> None:
     with pytest.raises(InvalidRequest) as refused:
         await EntraTokens().token(SCOPE)
     assert len(str(refused.value)) < 500
+
+
+async def test_clock_that_is_set_back_keeps_no_token_alive(
+    credential: Credential, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does the package, which gives the same token for as long as it counts."""
+    tokens = EntraTokens()
+    assert await tokens.token(SCOPE) == "token-1"
+    ended = monotonic_seconds() + credential.seconds
+    monkeypatch.setattr(entra, "monotonic_seconds", lambda: ended)
+    monkeypatch.setattr(entra, "unix_seconds", lambda: 1_000_000_000)
+
+    credential.asked.clear()  # it gives the first token once more
+    given = [await tokens.token(SCOPE) for _ in range(3)]
+    assert given == ["token-1", "token-2", "token-2"]

@@ -1,6 +1,7 @@
 """Every event of the API is known; what is no event is refused in one way."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, get_args
 
@@ -12,11 +13,14 @@ from openai.types.responses.response_stream_event import ResponseStreamEvent
 from openai_responses.errors import ApiError, MalformedEvent, UnreadableAnswer
 from openai_responses.transport.stream import (
     AnnotationAdded,
+    EndMark,
     FinalResponse,
     ItemAdded,
     ItemDone,
     LooseWords,
+    PartDone,
     PartialImage,
+    ResponseOpened,
     ServerSentEvent,
     StreamError,
     StreamEvent,
@@ -25,10 +29,12 @@ from openai_responses.transport.stream import (
     describe_unreadable,
     is_opening,
     parse_event,
+    read_opening,
 )
 from upstream.event_types import KNOWN_TYPES
 
-ITEM = {"type": "message", "id": "msg_1"}
+ITEM: dict[str, Any] = {"type": "message", "id": "msg_1"}
+DELTA = "response.output_text.delta"
 RESPONSE = {"id": "resp_1", "output": []}
 
 
@@ -63,6 +69,7 @@ def test_all_types_are_known() -> None:
         ("reasoning_text", "content_index", "text", "reasoning"),
         ("reasoning", "content_index", "text", "reasoning"),  # Open Responses
         ("reasoning_content", "content_index", "text", "reasoning"),
+        ("reasoning_summary", "summary_index", "text", "summary"),  # of older packages
         ("function_call_arguments", None, "arguments", "arguments"),
         ("custom_tool_call_input", None, "input", "arguments"),
         ("mcp_call_arguments", None, "arguments", "arguments"),
@@ -245,11 +252,11 @@ ODD = "with odd fields"
         ('{"type": "response.output_text.delta", "output_index": 0}', ODD),
         ('{"type": "response.output_text.delta", "output_index": 0, "delta": 1}', ODD),
         (
-            '{"type": "response.output_text.delta", "output_index": "0", "delta": ""}',
+            '{"type": "response.output_text.delta", "output_index": "x", "delta": ""}',
             ODD,
         ),
         (
-            '{"type": "response.output_text.delta", "output_index": 1e9, "delta": ""}',
+            '{"type": "response.output_text.delta", "output_index": 1.5, "delta": ""}',
             ODD,
         ),
     ],
@@ -329,9 +336,13 @@ def test_blank_around_an_event(blank: str) -> None:
 
 
 def test_message_that_is_no_event_may_be_the_cause() -> None:
-    """Bedrock sends one alone; with a type it is an event that is not used here."""
+    """Bedrock sends one alone; with a type it is an event that is not used here.
+
+    A gateway has another name for it (anomalyco/opencode 20005).
+    """
     words = {"message": "Too many tokens, please wait."}
-    assert typed(**words) == LooseWords(ApiError(message=words["message"]))
+    cause = LooseWords(ApiError(message=words["message"]))
+    assert typed(**words) == typed(error_message=words["message"]) == cause
     assert typed(type="notice", **words) is None
     assert typed(progress=1) is None
 
@@ -380,3 +391,55 @@ def test_places_that_are_too_far_are_none(place: int) -> None:
     summary = typed(type="response.reasoning_summary_text.delta", **thought)
     assert summary == TextDelta(3, "summary", 0, "Hi")
     assert begun == ItemAdded(-1, ITEM)
+
+
+@pytest.mark.parametrize("form", [float, str])
+def test_places_in_other_forms_are_read(form: Callable[[int], object]) -> None:
+    """Gateways in Java write `1.0` for each number, and others texts."""
+    text = {"output_index": form(3), "content_index": form(1)}
+    part = {"type": "output_text", "text": "Hi"}
+    name = "response.content_part.done"
+
+    assert typed(type=DELTA, delta="Hi", **text) == TextDelta(3, "text", 1, "Hi")
+    assert typed(type=name, part=part, **text) == PartDone(3, "text", 1, "Hi")
+    item = typed(type="response.output_item.done", item=ITEM, output_index=form(3))
+    assert item == ItemDone(3, ITEM)
+
+
+@pytest.mark.parametrize("again", ["data: ", "data:data: "])
+def test_event_that_was_framed_twice_is_read(again: str) -> None:
+    """Servers write the field themselves, and so does their package."""
+    event = {"type": DELTA, "delta": "Hi", "output_index": 0}
+    framed = f"{again}{json.dumps(event)}\n\n"
+    assert parse_event(ServerSentEvent("", framed)) == TextDelta(0, "text", 0, "Hi")
+    assert parse_event(ServerSentEvent("", f"{again}[DONE]")) == EndMark()
+    with pytest.raises(MalformedEvent):
+        parse_event(ServerSentEvent("", again))
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"status": 503, "error": {"message": "No."}}, "503"),
+        ({"status_code": 429, "error": {"message": "No."}}, "429"),
+        ({"status": 429, "error": {"type": "usage_limit_reached"}}, None),
+        ({"status": 429, "error": {"code": "slow_down"}}, "slow_down"),
+        ({"status": 200, "error": {"message": "No."}}, None),
+    ],
+)
+def test_status_next_to_an_error_is_its_code(
+    fields: dict[str, Any], code: str | None
+) -> None:
+    """As in the frames of a WebSocket; a word of the API says more."""
+    event = typed(type="error", **fields)
+    assert isinstance(event, StreamError)
+    assert event.error.code == code
+
+
+def test_id_of_the_response_is_read_with_or_without_a_parser() -> None:
+    spaced = {"type": "response.created", "response": {"object": "r", "id": "resp_1"}}
+    text = json.dumps({**spaced, "response": {"id": "resp_1"}}, separators=(",", ":"))
+    begun = ServerSentEvent("response.created", text)
+    assert read_opening(begun) == typed(**spaced) == ResponseOpened("resp_1")
+    progress = text.replace("created", "in_progress")
+    assert read_opening(ServerSentEvent("response.in_progress", progress)) is None

@@ -40,6 +40,8 @@ def test_program_is_told_the_sums_of_all_rounds() -> None:
     told = client_usage(ended)["usage"]
     names = ("prompt_tokens", "completion_tokens", "total_tokens")
     assert [told[name] for name in names] == [30, 7, 37]
+    assert told["prompt_tokens_details"] == {"cached_tokens": SUM.cached}
+    assert told["completion_tokens_details"] == {"reasoning_tokens": SUM.reasoning}
     shown = host_usage(ended)["usage"]
     assert [shown[name] for name in names] == [10, 5, 37]
 

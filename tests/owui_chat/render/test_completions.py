@@ -519,3 +519,24 @@ def test_file_stands_below_the_text() -> None:
     content = joined_text(deltas_in(events))
 
     assert content == f"{text}\n\n[a.csv](/api/v1/files/f-1/content)"
+
+
+def test_probabilities_of_tokens_are_in_the_choice() -> None:
+    """The stream has them with the end of each message, in the form of a chunk."""
+    first = {"token": "Ra", "logprob": -0.1, "bytes": [82, 97], "top_logprobs": []}
+    bare = {"token": "in.", "logprob": -0.2}
+    others = [{"token": "Sun", "logprob": -2.0, "bytes": None}]
+    rows = [first, bare, {**bare, "top_logprobs": others}]
+    items = [
+        message("1", "Hm.", "commentary", logprobs=[first]),
+        message("2", "Rain.", logprobs=rows),
+    ]
+
+    told = [first, {**bare, "top_logprobs": []}, rows[2]]
+    expected = {"content": told, "refusal": None}
+    [choice] = result(ended(*items))["choices"]
+    assert choice["logprobs"] == expected
+    chunks = [chunk for chunk in chunks_of(run_of(*items)) if chunk.get("choices")]
+    streamed = [c["choices"][0] for c in chunks if "logprobs" in c["choices"][0]]
+    assert [row["logprobs"] for row in streamed] == [expected]
+    assert "logprobs" not in result(ended(message("1", "Hi")))["choices"][0]

@@ -636,3 +636,45 @@ async def test_database_that_is_away_hides_no_message(
     else:
         with pytest.raises(OperationalError):
             await build_chat_request(call)
+
+
+@pytest.mark.parametrize(
+    ("caller", "valve", "is_sent"),
+    [
+        pytest.param(PLAIN_CLIENT, {}, True, id="another server may demand them"),
+        pytest.param(None, {}, False, id="the page gives back none of its own"),
+        pytest.param(
+            PLAIN_CLIENT, {"COMPATIBILITY": "openai"}, False, id="OpenAI takes none"
+        ),
+        pytest.param(
+            PLAIN_CLIENT, {"PERSIST_REASONING_TOKENS": "disabled"}, False, id="off"
+        ),
+    ],
+)
+@pytest.mark.parametrize("name", ["reasoning_content", "reasoning"])
+async def test_thoughts_that_a_program_gives_back(
+    caller: Caller | None, valve: Json, is_sent: bool, name: str
+) -> None:
+    """DeepSeek and Kimi take no call without them, nor the answer after it."""
+    body = chat("Hi", "Hello.", "Weather?")
+    body["messages"][1][name] = "Greet."
+    function = {"name": "get_weather", "arguments": "{}"}
+    call = {"id": "call_1", "type": "function", "function": function}
+    body["messages"] += [
+        {"role": "assistant", "content": None, name: "I look.", "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "rain"},
+        {"role": "assistant", "content": "Rain.", name: "It rains."},
+        {"role": "user", "content": "And now?"},
+    ]
+
+    asked = call_of(body, valves(**valve), caller)
+    sent = (await build_chat_request(asked)).request.payload()["input"]
+
+    thoughts = [item for item in sent if item["type"] == "reasoning"]
+    texts = [part["text"] for item in thoughts for part in item["content"]]
+    assert texts == (["I look.", "It rains."] if is_sent else [])
+    if is_sent:
+        follows = [sent[sent.index(thought) + 1]["type"] for thought in thoughts]
+        assert follows == ["function_call", "message"]
+        part = {"type": "reasoning_text", "text": "I look."}
+        assert thoughts[0] == {"type": "reasoning", "summary": [], "content": [part]}

@@ -13,6 +13,7 @@ from calls.outcomes import advice, errors, grown, statuses, stored
 from calls.sample import IDS, USER, chat
 from calls.turns import row_of
 from calls.valves import expert
+from openai_responses.transport.entra import _EntraToken
 from owui_administration.filter import Filter
 from owui_manifold.call.valves import UserValves
 from simulator import Simulator
@@ -319,7 +320,8 @@ async def test_unreadable_entries_let_nobody_through(desk: Desk) -> None:
 
 async def test_token_goes_to_its_own_entry_only(desk: Desk) -> None:
     """The entry after one with a token of Entra ID is sent its key."""
-    desk.filter._tokens._known["scope"] = ("canary-token", 2**40)
+    token = _EntraToken("canary-token", 2**40, 2**40)
+    desk.filter._tokens._known["scope"] = token
     refusing = Refusing(401)
     async with Upstream(refusing.answer) as down:
         with_token = {"auth": "entra_id", "entra_scope": "scope"}
