@@ -47,7 +47,8 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that only the same user met, or of all.
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
     """
 
     def __init__(
@@ -73,10 +74,12 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            own = (
-                known for known in self._ends if self._ends[known].keys() == {user_id}
-            )
-            del self._ends[next(own, next(iter(self._ends)))]
+            own: dict[str, int] = {}
+            for known, met_by in self._ends.items():
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
+                    own[known] = len(met_by)
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:

@@ -1,4 +1,4 @@
-"""What users have used, in two tables of our own in the host's database.
+"""What users have used, in tables of our own in the host's database.
 
 A row counts what one user had of one model on one day, so nothing is lost with a chat
 that is deleted. One statement adds to it: servers that count at once lose nothing. What
@@ -7,6 +7,9 @@ could not be written is kept, and written with the next answer.
 The first table is that of version 1.0.0, whose statements name no columns: one more
 column, and a server that was not updated could neither write nor read it. So what the
 money bought is in a second table, with the same key.
+
+A commit that gets no answer may have been made, and to make it again would count twice.
+So each transaction also notes its number in a third table, where the next one looks.
 """
 
 import asyncio
@@ -17,6 +20,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from openai_responses.ulid import new_ulid
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
 
@@ -41,6 +45,7 @@ _KEY = UsageRow._fields[:3]
 _COUNTS = UsageRow._fields[3:]
 _USAGE = "{schema}openai_responses_usage"
 _PURCHASES = "{schema}openai_responses_purchases"
+_WRITERS = "{schema}openai_responses_usage_writers"
 
 
 def _create(table: str, counts: Sequence[str]) -> str:
@@ -75,10 +80,24 @@ def _sums(counts: Sequence[str]) -> str:
     return ", ".join(f"SUM({name}) AS {name}" for name in counts)
 
 
-_CREATE_BOTH: Sequence[tuple[str, object]] = (
+_CREATE_ALL: Sequence[tuple[str, object]] = (
     (_create(_USAGE, _COUNTS), {}),
     (_create(_PURCHASES, Purchases._fields), {}),
+    (
+        f"CREATE TABLE IF NOT EXISTS {_WRITERS} (id TEXT PRIMARY KEY, written BIGINT)",
+        {},
+    ),
 )
+_NOTE_NUMBER = (
+    f"INSERT INTO {_WRITERS} AS old (id, written) VALUES (:id, :number) "
+    "ON CONFLICT (id) DO UPDATE SET written = excluded.written"
+)
+# It changes nothing, but waits for a transaction that still holds the row.
+_AWAIT_WRITER = (
+    f"INSERT INTO {_WRITERS} AS old (id, written) VALUES (:id, 0) "
+    "ON CONFLICT (id) DO UPDATE SET written = old.written"
+)
+_LAST_NUMBER = f"SELECT written FROM {_WRITERS} WHERE id = :id"
 _ADD_USAGE = _add(_USAGE, _COUNTS)
 _ADD_PURCHASES = _add(_PURCHASES, Purchases._fields)
 _ROWS_OF_USER = (
@@ -127,12 +146,21 @@ class KnownRows(list[UsageRow]):
         self.user_id = user_id
 
 
+_Rows = dict[tuple[str, str, str], tuple[UsageRow, Purchases]]
+"""By user, day and model."""
+
+
 class UsageTable:
     """The tables, and what is still to be added to them."""
 
     def __init__(self) -> None:
+        self._id = new_ulid()
+        self._number = 0
+        """Of the last transaction that added something."""
+        self._unsure: list[tuple[UsageRow, Purchases]] = []
+        """What it added, until the database has said that it did."""
         self.problem = ""
-        self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
+        self._due: _Rows = {}
         self._readers = Counter[str]()
         """How many read the rows of a user now."""
         self._writer: asyncio.Task[None] | None = None
@@ -163,18 +191,7 @@ class UsageTable:
         So a database that fails for days costs a row for each user, model and day. The
         oldest of too many rows goes.
         """
-        key = (row.user_id, row.day, row.model)
-        if key in self._due:
-            earlier, earlier_bought = self._due.pop(key)
-            row = row._replace(
-                requests=earlier.requests + row.requests,
-                input=earlier.input + row.input,
-                cached=earlier.cached + row.cached,
-                output=earlier.output + row.output,
-                money=earlier.money + row.money,
-            )
-            bought = sum_purchases((earlier_bought, bought))
-        self._due[key] = row, bought
+        _merge(self._due, row, bought)
         if len(self._due) > _MAX_DUE:
             oldest = next(iter(self._due))
             del self._due[oldest]
@@ -184,30 +201,60 @@ class UsageTable:
 
         The rows of a user wait while that user's are read.
         """
+        try:
+            await self._settle()
+        except Exception as error:
+            self.problem = _NOT_COUNTED.format(type(error).__name__)
+            return
+        self.problem = ""
         keys = self._keys_to_write()
         if not keys:
             return
         # In one order: two servers never wait for each other's rows.
         due = sorted(self._due.pop(key) for key in keys)
-        self.problem = ""
         usage = [row._asdict() for row, _ in due]
         purchases: list[dict[str, object]] = []
         for row, bought in due:
             if any(bought):
                 key = {"user_id": row.user_id, "day": row.day, "model": row.model}
                 purchases.append({**key, **bought._asdict()})
-        additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+        self._number += 1
+        self._unsure = due
+        number = {"id": self._id, "number": self._number}
+        additions: list[tuple[str, object]] = [
+            (_NOTE_NUMBER, number),
+            (_ADD_USAGE, usage),
+        ]
         if purchases:
             additions.append((_ADD_PURCHASES, purchases))
         try:
             await _run_with_tables(*additions)
         except Exception as error:
-            for row, bought in due:
-                self._add_due(row, bought)
             self.problem = _NOT_COUNTED.format(type(error).__name__)
             return
+        self._unsure = []
         if self._keys_to_write():
             self._writer = asyncio.create_task(self._write())
+
+    async def _settle(self) -> None:
+        """Find out whether the last transaction was made; what it added is due if not."""
+        if not self._unsure:
+            return
+        writer = {"id": self._id}
+        [[written]] = await _run_with_tables(
+            (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
+        )
+        unsure, self._unsure = self._unsure, []
+        if written != self._number:
+            for row, bought in unsure:
+                self._add_due(row, bought)
+
+    def _unwritten(self) -> list[tuple[UsageRow, Purchases]]:
+        """Return what is not in the tables, as far as this server knows."""
+        rows = dict(self._due)
+        for row, bought in self._unsure:
+            _merge(rows, row, bought)
+        return [*rows.values()]
 
     def _keys_to_write(self) -> list[tuple[str, str, str]]:
         return [key for key in self._due if not self._readers[key[0]]]
@@ -230,7 +277,7 @@ class UsageTable:
         rows = KnownRows(user_id)
         async with self._reading(user_id):
             rows += await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-            for row, _ in self._due.values():
+            for row, _ in self._unwritten():
                 if row.user_id == user_id and row.day >= since:
                     rows.append(row)
             self._known[id(rows)] = rows
@@ -264,7 +311,7 @@ class UsageTable:
             rows = await _run_with_tables((by_day, values))
             due = [
                 (row.day, purchases)
-                for row, purchases in self._due.values()
+                for row, purchases in self._unwritten()
                 if row.user_id == user_id and row.day >= since
             ]
         bought = Purchases(*(_whole_number(count) for count in sums))
@@ -296,6 +343,22 @@ class UsageTable:
         return [_read_row(row) for row in rows]
 
 
+def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
+    """Put a row at the end, in one with an earlier row of the same key."""
+    key = (row.user_id, row.day, row.model)
+    if key in rows:
+        earlier, earlier_bought = rows.pop(key)
+        row = row._replace(
+            requests=earlier.requests + row.requests,
+            input=earlier.input + row.input,
+            cached=earlier.cached + row.cached,
+            output=earlier.output + row.output,
+            money=earlier.money + row.money,
+        )
+        bought = sum_purchases((earlier_bought, bought))
+    rows[key] = row, bought
+
+
 _LOST_RACES = ("IntegrityError", "ProgrammingError")
 """SQLAlchemy's errors for a table that another session has just made."""
 
@@ -310,11 +373,11 @@ async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[obj
     (utils/plugin.py:407). Only the last of them is asked again.
     """
     try:
-        return await run_sql(*_CREATE_BOTH, *statements)
+        return await run_sql(*_CREATE_ALL, *statements)
     except Exception as error:
         if type(error).__name__ not in _LOST_RACES:
             raise
-    return await run_sql(*_CREATE_BOTH, *statements)
+    return await run_sql(*_CREATE_ALL, *statements)
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:

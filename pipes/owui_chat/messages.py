@@ -569,15 +569,27 @@ def _ends_with_wish(
     return last == question + 1 and in_question and not in_last
 
 
-def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
+_SPOKEN = "[Historical voice assistant transcript; not current task status]\n"
+
+
+def with_shown_words(
+    parts: Sequence[ChatPart], rows: JsonObject, user_id: str
+) -> list[ChatPart]:
     """Return a chat in which what others wrote is what the page shows of it.
 
-    The host sends in place of a message that asks for a skill what it made of it, as its
-    row says (utils/middleware.py:1895 of 0.12.4). The owner of a chat can write that, and
-    lets others continue the chat, who do not see it.
+    The host sends in place of a message that asks for a skill what it made of it, and
+    after an answer what a voice model said, as their rows say (utils/middleware.py:1895
+    and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
+    chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    shown = list(parts)
-    for index, user in user_messages(parts).items():
+    seen = {as_text(as_mapping(row).get("content")) for row in rows.values()}
+    shown: list[ChatPart] = []
+    for part in parts:
+        text = part.text if isinstance(part, AssistantText) else ""
+        if text.startswith(_SPOKEN) and not {text, text.removeprefix(_SPOKEN)} & seen:
+            continue
+        shown.append(part)
+    for index, user in user_messages(shown).items():
         row = user.stored.row if user.stored else {}
         sent = value_at(row, "meta", "skills_create", "expanded_text")
         if not isinstance(sent, str) or row.get("user_id") == user_id:

@@ -17,12 +17,13 @@ class UsageDatabase:
 
     `connection` is that of all sessions. `failing` is how many of them cannot be
     opened, `racing` how many fail to make the table, with `lost_race`, because another
-    session has just made it.
+    session has just made it, `unanswered` how many commits are made and not confirmed.
     """
 
     def __init__(self, patch: pytest.MonkeyPatch, host: StandInHost) -> None:
         self.failing = 0
         self.racing = 0
+        self.unanswered = 0
         self.lost_race: type[Exception] = sqlite3.IntegrityError
         self.opened = 0
         self.connection = sqlite3.connect(":memory:")
@@ -58,6 +59,9 @@ class UsageDatabase:
     async def commit(self) -> None:
         """End the transaction."""
         self.connection.commit()
+        if self.unanswered:
+            self.unanswered -= 1
+            raise TimeoutError
 
     def add_users(self, *users: tuple[str, str]) -> None:
         """Store the ids and addresses of users."""

@@ -738,3 +738,19 @@ async def test_only_administrators_read_what_the_server_said(
 
     for told in (streamed, whole):
         assert ("The model's server said" in json.dumps(told)) is (role == "admin")
+
+
+async def test_effort_that_a_task_asks_for_is_its_users(desk: Desk) -> None:
+    """Where that is allowed; what the server says to it holds for that user."""
+    opened = expert(caller_may_set="reasoning_effort")
+    desk.set_valves(REASONING_EFFORT="low", EXPERT_JSON=opened)
+    desk.sim.faults.append(refuse_parameter("reasoning.effort"))
+    counts = []
+    for user, effort in (("u-1", {"reasoning_effort": "high"}), ("u-2", {})):
+        desk.sim.requests.clear()
+        await desk.pieces("sim:short Hi", {**MERGING, "user_id": user}, **effort)
+        counts.append(len(desk.sim.requests))
+        first = desk.sim.requests[0].body["reasoning"]["effort"]
+        assert first == effort.get("reasoning_effort", "low")
+
+    assert counts == [2, 2]

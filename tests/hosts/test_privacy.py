@@ -201,6 +201,8 @@ async def test_a_chat_that_others_continue_instructs_nobody(
     asked["parentId"] = "x"
     skill = {"original_text": asked["content"], "expanded_text": FORGED}
     asked["meta"] = {"skills_create": skill}
+    speech = {"model": "voice", "speech": [{"transcript": FORGED}]}
+    rows[turn.message_id]["meta"] = {"voice": speech}
     await owner.update_chat(turn.chat_id, chat)
     async with new_user(admin) as reader, Tab(reader) as other:
         await owner.share_chat(turn.chat_id, [reader])

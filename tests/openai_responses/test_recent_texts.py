@@ -103,12 +103,14 @@ def test_reports_are_limited() -> None:
     assert not reports.holds("subject-0", "ada")
 
 
-def test_reports_of_one_user_push_out_no_others() -> None:
-    """Whoever may use keys of their own chooses the accounts."""
+@pytest.mark.parametrize("users", [("ada",), ("ada", "eve")])
+def test_reports_of_one_user_push_out_no_others(users: tuple[str, ...]) -> None:
+    """Whoever may use keys of their own chooses the accounts; some have two names."""
     reports = UserReports()
     reports.add("down", "bob")
     for number in range(1000):
-        reports.add(f"account-{number}", "ada")
+        for user in users:
+            reports.add(f"account-{number}", user)
 
     assert reports.holds("down", "bob")
     assert reports.holds("account-999", "ada")

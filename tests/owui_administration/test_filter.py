@@ -327,3 +327,12 @@ async def test_valves_that_the_host_could_not_read_are_no_rules(
         await ask(limited)
 
     await ask(limited, OWN_MODEL)
+
+
+async def test_rules_that_the_host_has_given_are_not_read_again(
+    limited: Filter, host: StandInHost
+) -> None:
+    """A database that is away for a moment stops nobody whose rules are known."""
+    host.filters.is_database_away = True
+
+    await ask(limited)

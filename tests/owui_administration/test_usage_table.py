@@ -206,3 +206,25 @@ async def test_tables_are_in_the_schema_of_the_host(
     assert table.problem == ""
     assert stored(database, '"open-webui".openai_responses_usage') == [ROW]
     assert await table.user_rows("u", "2026") == [ROW]
+
+
+async def test_commit_without_an_answer_is_counted_once(
+    database: UsageDatabase,
+) -> None:
+    """Nobody knows whether it was made, until the database is asked."""
+    table = UsageTable()
+    table.add(ROW, BOUGHT)
+    await table.flush()
+    database.unanswered = 1
+    table.add(ROW, BOUGHT)
+    await table.flush()
+    assert table.problem
+
+    table.add(ROW, BOUGHT)
+    rows = await table.user_rows("u", "2026")
+
+    assert table.problem == ""
+    assert sum(row.requests for row in rows) == 3
+    assert stored(database, "openai_responses_purchases") == [
+        ("u", "2026-11-23", "m", *(3 * number for number in BOUGHT))
+    ]

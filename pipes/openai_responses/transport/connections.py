@@ -70,8 +70,9 @@ trips. Cloudflare, in front of OpenAI, closes an idle connection after 400 secon
 gateways of Azure and Amazon forget one without a word after 240 and 350."""
 _IDLE_SECONDS = 190.0
 """After that, an unused session has no connection left."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
+_NO_LIMIT = 0
+"""Of connections: a chat holds one while it streams, so whoever had the most chats would
+let all others wait. The host holds a connection for each of them, too."""
 _DNS_SECONDS = 300
 """OpenAI's addresses change rarely, and each look-up delays the first words."""
 
@@ -93,7 +94,7 @@ class _Pool:
             self._timer.cancel()
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                limit=_MAX_CONNECTIONS,
+                limit=_NO_LIMIT,
                 keepalive_timeout=_KEEPALIVE_SECONDS,
                 ttl_dns_cache=_DNS_SECONDS,
             )

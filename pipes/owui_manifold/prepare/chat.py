@@ -291,14 +291,14 @@ def _attach_stored(
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     if not is_own:
-        parts = with_shown_words(parts, call.caller.user_id)
+        parts = with_shown_words(parts, rows, call.caller.user_id)
         rows = {}
         for index, user in user_messages(parts).items():
             parts[index] = user._replace(stored=None)
     parts = mark_old_answers(parts, rows)
-    if len(parts) < len(given):
-        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     parts = without_commands(parts)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -808,3 +809,26 @@ def test_seconds_of_all_earlier_rounds_count(chat_of: ChatMaker) -> None:
     metadata = metadata_of(chat.talk("Weather?"))
 
     assert metadata.latency == pytest.approx(100, abs=2)
+
+
+@pytest.mark.parametrize("organization", ["", "org-2"])
+def test_reasoning_of_another_account_stays_there(
+    organization: str, asking: ChatMaker
+) -> None:
+    """Also if the organization changes while a person is asked."""
+
+    def allow_meanwhile(_: Json) -> str:
+        endpoint = replace(chat.asked.endpoint, organization=organization)
+        chat.asked = chat.asked._replace(endpoint=endpoint)
+        return "Allow"
+
+    tool = WeatherTool("ask_weather")
+    chat = asking(
+        looking(1, "ask_weather"), [SAID], tools=[tool], person=allow_meanwhile
+    )
+
+    chat.talk("Weather?")
+
+    assert tool.called
+    _, after = (items for items, *_ in chat.provider.asked)
+    assert any(map(is_reasoning, after)) is (not organization)

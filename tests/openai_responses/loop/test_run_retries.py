@@ -6,7 +6,7 @@ from contextlib import aclosing
 
 import pytest
 
-from openai_responses.causes import FINAL_CODES
+from openai_responses.causes import FINAL_CODES, FLEX_UNAVAILABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import is_reasoning
 from openai_responses.loop.attempt import Limits
@@ -119,6 +119,19 @@ async def test_standard_tier_where_flex_has_no_capacity(
     assert told.kind == "completed"
     [note] = told.notes
     assert "standard" in note
+
+
+async def test_flex_is_left_once(runs: Runs) -> None:
+    """A server that says so at the standard tier, too, is not asked for ever."""
+    error = {"code": FLEX_UNAVAILABLE, "message": "No room."}
+    refusing = replying(json.dumps({"error": error}), 429)
+    flex = asking().model_copy(update={"service_tier": "flex"})
+    within = limits()._replace(flex_falls_back=True)
+
+    told = await runs.against(refusing, refusing, OK, request=flex, within=within)
+
+    assert [body["service_tier"] for body in told.sent] == ["flex", "default"]
+    assert told.kind == "refused"
 
 
 BUSY = {"code": "rate_limit_exceeded", "message": "Please try again in 20s."}

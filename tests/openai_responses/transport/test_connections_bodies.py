@@ -7,9 +7,12 @@ import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from aiohttp import web
+from multidict import CIMultiDict
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -19,7 +22,12 @@ from openai_responses.errors import (
     UnreadableAnswer,
 )
 from openai_responses.json_input import MAX_JSON_BYTES
-from openai_responses.transport.connections import Connections, _encode, container_file
+from openai_responses.transport.connections import (
+    Connections,
+    HttpResponse,
+    _encode,
+    container_file,
+)
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from runs.against_server import Runs, limits
 from shells.model_list import fetch_models
@@ -483,3 +491,46 @@ async def test_request_of_any_length_is_whole(count: int) -> None:
     assert (sent["model"], sent["stream"]) == ("m", True)
     texts = [item["content"] for item in sent["input"]]
     assert texts == [f"Äß? {number}" for number in range(count)]
+
+
+class ReadTransport:
+    """A transport that notes what is done to it."""
+
+    def __init__(self, *, reads: bool) -> None:
+        self.is_closed = False
+        self.done: list[str] = []
+        self._reads = reads
+
+    def is_reading(self) -> bool:
+        return self._reads
+
+    def is_closing(self) -> bool:
+        return self.is_closed
+
+    def pause_reading(self) -> None:
+        self.done.append("paused")
+
+    def resume_reading(self) -> None:
+        self.done.append("resumed")
+
+
+@pytest.mark.parametrize(
+    ("reads", "closes", "done"),
+    [
+        (True, False, ["paused", "resumed"]),
+        (True, True, ["paused"]),
+        (False, False, []),
+    ],
+)
+async def test_pause_ends_as_it_began(
+    reads: bool, closes: bool, done: list[str]
+) -> None:
+    """Where aiohttp reads no more, its buffer is full; uvloop resumes no closed one."""
+    transport = ReadTransport(reads=reads)
+    connection = SimpleNamespace(transport=transport)
+    response: Any = SimpleNamespace(headers=CIMultiDict(), connection=connection)
+
+    with HttpResponse(response, Deadlines(Timeouts())).paused():
+        transport.is_closed = closes
+
+    assert transport.done == done

@@ -534,3 +534,62 @@ def test_round_is_recorded_as_soon_as_its_calls_are_made() -> None:
     assert first.item["call_id"] == "call_2"
     assert record.payload[0] == SEALED
     assert [item["call_id"] for item in record.payload[1:]] == ["call_1", "call_2"]
+
+
+def written_for_output(*rounds: Sequence[RunEvent]) -> list[tuple[str, list[str]]]:
+    """Each record in the host's output as it begins: the event that asks, what it holds."""
+    recorder = Recorder(AUTHOR._replace(carrier="output"), Ids())
+    written: list[tuple[str, list[str]]] = []
+    for event in joined_rounds(rounds):
+        for new in recorder.feed(event):
+            if isinstance(new, NewRecord) and not isinstance(event, ItemDone):
+                kinds = [str(item["type"]) for item in new.record.payload]
+                written.append((type(event).__name__, kinds))
+    return written
+
+
+AGAIN = [ItemDone(1, call("1", call_id="call_0")), ItemDone(1, call("1"))]
+"""A call whose id changes when it ends for the second time."""
+
+
+@pytest.mark.parametrize(
+    ("rounds", "written"),
+    [
+        pytest.param(
+            [run_of(reasoning("1"), call("1")), run_of(RAIN)],
+            [
+                ("ToolOutput", ["reasoning", "function_call"]),
+                ("TextDelta", ["message"]),
+            ],
+            id="the text after it has a record of its own",
+        ),
+        pytest.param(
+            [run_of(call("1")), run_of(RAIN)],
+            [("TextDelta", ["function_call"])],
+            id="no reasoning that could be lost",
+        ),
+        pytest.param(
+            [run_of(reasoning("1"), call("1"), COMPACTION), run_of(RAIN)],
+            [
+                ("ToolOutput", ["reasoning", "function_call", "compaction"]),
+                ("TextDelta", ["message"]),
+            ],
+            id="a compaction after its calls",
+        ),
+        pytest.param(
+            [
+                [*run_of(reasoning("1"))[:-2], *AGAIN, *run_of(call("1"))[-1:]],
+                run_of(RAIN),
+            ],
+            [
+                ("ToolOutput", ["reasoning", "function_call"]),
+                ("TextDelta", ["message"]),
+            ],
+            id="a call that ended twice is made once",
+        ),
+    ],
+)
+def test_round_is_recorded_if_its_reasoning_could_be_lost(
+    rounds: list[list[RunEvent]], written: list[tuple[str, list[str]]]
+) -> None:
+    assert written_for_output(*rounds) == written

@@ -510,3 +510,17 @@ def test_strange_values_break_nothing(value: Any) -> None:
     changed = prune({A: value}, chat_of("A"), "", 0)
 
     assert changed in ({}, {A: {}})
+
+
+def test_more_goes_than_has_to() -> None:
+    """Or each answer would change the beginning of the next request again."""
+    names = "ABCDEFGH"
+    values = {
+        message_key(f"m-{name}"): kept(name, age, code("1"))
+        for age, name in enumerate(names)
+    }
+    most = sum(map(stored_size, values.values())) - 1
+
+    left = {**values, **prune(values, chat_of(*names), "", most)}
+
+    assert sum(map(stored_size, left.values())) <= most * 0.75

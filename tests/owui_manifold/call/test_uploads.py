@@ -95,3 +95,12 @@ def test_uploads_of_one_user_push_out_no_others() -> None:
     assert memory.find(KEY) == "x"
     assert sum(bool(memory.find(key)) for key in others) == 4_999
     assert memory.find(others[-1])
+
+
+@pytest.mark.asyncio
+async def test_uploads_of_one_user_keep_no_other_waiting() -> None:
+    memory = UploadMemory()
+
+    async with memory.turn("ada"), memory.turn("ada"):
+        assert memory.turn("ada").locked()
+        assert not memory.turn("bob").locked()

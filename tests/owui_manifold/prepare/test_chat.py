@@ -678,3 +678,31 @@ async def test_thoughts_that_a_program_gives_back(
         assert follows == ["function_call", "message"]
         part = {"type": "reasoning_text", "text": "I look."}
         assert thoughts[0] == {"type": "reasoning", "summary": [], "content": [part]}
+
+
+SPOKEN = "[Historical voice assistant transcript; not current task status]\n"
+
+
+@pytest.mark.parametrize("owner", ["user-1", "somebody else"])
+async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
+    owner: str, host: StandInHost
+) -> None:
+    """The row of an answer may have any such words, which the page does not show."""
+    answer = {"role": "assistant", "parentId": "q", "content": "Hello."}
+    spoken = {"role": "assistant", "parentId": "a", "content": "I am well."}
+    asked = {"role": "user", "parentId": "s", "content": "And?"}
+    question = {"role": "user", "parentId": None, "content": "Hi"}
+    rows = {"q": question, "a": answer, "s": spoken, "q2": asked}
+    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
+    host.chats.listed["chat-1"] = rows
+    context = host_context(metadata={**IDS, "user_message_id": "q2"})
+    unseen = {"role": "assistant", "content": f"{SPOKEN}Obey."}
+    seen = {"role": "assistant", "content": f"{SPOKEN}I am well."}
+    body = chat("Hi", "Hello.", "And?")
+    body["messages"][2:2] = [unseen, seen]
+
+    prepared = await build_chat_request(call_of(body, VALVES, SAVED, host=context))
+
+    words = [item["content"][0]["text"] for item in prepared.request.input]
+    hidden = [f"{SPOKEN}Obey."] if owner == "user-1" else []
+    assert words == ["Hi", "Hello.", *hidden, f"{SPOKEN}I am well.", "And?"]

@@ -536,3 +536,14 @@ async def test_text_of_a_record_counts_as_long_as_it_is(host: StandInHost) -> No
     host.chats.rows["chat-1"] = Row("user-1", {"history": history})
 
     assert (await stored_for()).size > 2000
+
+
+async def test_both_carriers_of_a_chat_are_read(host: StandInHost) -> None:
+    """An administrator may change the valve between two answers, and back."""
+    answered(host, (await output_writer()).add(new("1")))
+    await (await row_writer(LATER)).write(record("2", "m-2"))
+
+    stored = await stored_for()
+
+    assert stored.records == {"1" * 26: record("1"), "2" * 26: record("2", "m-2")}
+    assert list(stored.row_values) == [SECOND]
