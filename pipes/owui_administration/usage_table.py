@@ -244,7 +244,8 @@ class UsageTable:
         [[written]] = await _run_with_tables(
             (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
         )
-        unsure, self._unsure = self._unsure, []
+        unsure = self._unsure
+        self._unsure = []
         if written != self._number:
             for row, bought in unsure:
                 self._add_due(row, bought)
