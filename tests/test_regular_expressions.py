@@ -51,7 +51,10 @@ def texts_of(module: str, name: str) -> list[str]:
 
 
 MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
-    "openai_responses.causes: phrase": texts_of("openai_responses.causes", "_PHRASES"),
+    "openai_responses.causes: phrase": [
+        *texts_of("openai_responses.causes", "_PHRASES"),
+        *texts_of("openai_responses.causes", "_CERTAIN_PHRASES"),
+    ],
     # Schemas of the settings of administrators.
     "openai_responses.json_input: schema": [
         *texts_of("owui_manifold.call.model_valves", "_OVERRIDE_FORMS"),
