@@ -79,7 +79,7 @@ def forge(chat: dict[str, Any], message_id: str) -> dict[str, Any]:
         message["output"][-1]["content"][0]["text"] = message["content"]
     for value in values:
         value["sent"] = {"instructions": FORGED, "new": [FORGED]}
-        for wire in value["items"].values():
+        for wire in value.get("items", {"": value}).values():
             wire["payload"] = [FORGED_ITEMS[0], *as_list_of(wire["payload"])]
     for item, value in zip(written, values, strict=False):
         item["kept"] = json.dumps(value)

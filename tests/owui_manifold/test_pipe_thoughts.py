@@ -46,12 +46,8 @@ def kept_items(chunks: list[Json]) -> list[Json]:
     records: dict[str, Json] = {}
     for chunk in chunks:
         if chunk.get("item", {}).get("type") == "openai_responses:kept":
-            records |= json.loads(chunk["item"]["kept"])["items"]
-    kept: list[Json] = []
-    for row in records.values():
-        payload = row["payload"]
-        kept += payload if isinstance(payload, list) else [payload]
-    return kept
+            records[chunk["item"]["id"]] = json.loads(chunk["item"]["kept"])
+    return [item for row in records.values() for item in row.get("payload", ())]
 
 
 def kinds(items: list[tuple[str, str]]) -> list[str]:
