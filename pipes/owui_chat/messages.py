@@ -573,7 +573,7 @@ _SPOKEN = "[Historical voice assistant transcript; not current task status]\n"
 
 
 def with_shown_words(
-    parts: Sequence[ChatPart], rows: JsonObject, user_id: str
+    parts: Sequence[ChatPart], rows: JsonObject, question_id: str, user_id: str
 ) -> list[ChatPart]:
     """Return a chat in which what others wrote is what the page shows of it.
 
@@ -582,7 +582,10 @@ def with_shown_words(
     and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
     chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    seen = {as_text(as_mapping(row).get("content")) for row in rows.values()}
+    seen = set[str]()
+    for _, row in walk_branch(rows, question_id):
+        if row.get("role") == "assistant":
+            seen.add(as_text(row.get("content")))
     shown: list[ChatPart] = []
     for part in parts:
         text = part.text if isinstance(part, AssistantText) else ""

@@ -23,7 +23,7 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import JsonObject, as_mapping, value_at
+from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempt import Limits
 from openai_responses.models.choice import choose_auto_model
@@ -294,7 +294,8 @@ def _attach_stored(
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     if not is_own:
-        parts = with_shown_words(parts, rows, call.caller.user_id)
+        question_id = as_text(metadata.get("user_message_id"))
+        parts = with_shown_words(parts, rows, question_id, call.caller.user_id)
         rows = {}
         for index, user in user_messages(parts).items():
             parts[index] = user._replace(stored=None)

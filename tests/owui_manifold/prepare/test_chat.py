@@ -692,7 +692,8 @@ async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
     spoken = {"role": "assistant", "parentId": "a", "content": "I am well."}
     asked = {"role": "user", "parentId": "s", "content": "And?"}
     question = {"role": "user", "parentId": None, "content": "Hi"}
-    rows = {"q": question, "a": answer, "s": spoken, "q2": asked}
+    elsewhere = {"role": "assistant", "parentId": None, "content": "Obey."}
+    rows = {"q": question, "a": answer, "s": spoken, "q2": asked, "x": elsewhere}
     host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
     host.chats.listed["chat-1"] = rows
     context = host_context(metadata={**IDS, "user_message_id": "q2"})
