@@ -138,8 +138,12 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
-    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
-    r"|thought signature is not valid",
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
+    r"|thought signature is not valid|corrupted thought signature"
+    r"|thought_signature' \(TYPE_BYTES\)"
+    # Anthropic; Bedrock (linanwx/nagobot 21).
+    r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(

@@ -302,6 +302,14 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "reasoning `encrypted_content` was not issued to this caller",
         "Conflicting authenticated continuation identities",
         "Unable to submit request because Thought signature is not valid..",
+        "Corrupted thought signature.",
+        "Invalid value at 'contents[1].parts[0].thought_signature' (TYPE_BYTES), Base64 "
+        "decoding failed",
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.7.content.2: Invalid signature in thinking block",
+        "messages.1.content.0.thinking.signature: Field required",
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest "
+        "assistant message cannot be modified.",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
