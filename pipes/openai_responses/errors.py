@@ -426,6 +426,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     return None
 
 
+_AROUND_ERRORS = ("upstream_error", "ResponseMetadata", "Error")
+"""What else is around an error, at claude-code-hub (its issue 518) and Volcengine."""
 _WORDS = ("message", "detail", "errorMessage", "error_message", "Message", "msg")
 """Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
 20005), have the API's body in them; AWS begins with a capital."""
@@ -451,7 +453,9 @@ def _error_fields(wire: object) -> JsonObject:
                 return _read_issues(as_list(issues))
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
-        if not isinstance(inner, Mapping):
+        for key in () if wire.get("message") else _AROUND_ERRORS:
+            inner = inner or as_mapping(wire.get(key))
+        if not isinstance(inner, Mapping) or not inner:
             break
         wire = inner
     if isinstance(wire, str):
@@ -465,6 +469,10 @@ def _error_fields(wire: object) -> JsonObject:
         exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
         place = _join_place(as_list(exact.get("loc"))[1:])
         return {"message": exact.get("msg"), "param": place}
+    fault = as_mapping(fields.get("fault"))
+    if fault:  # Apigee
+        code = value_at(fault, "detail", "errorcode")
+        return {"message": fault.get("faultstring"), "code": code}
     # xAI: the code is next to the words. Servers in Java and of Node.js have the name of
     # the status there, and the words under their usual name.
     if isinstance(fields.get("error"), str) and not fields.get("message"):

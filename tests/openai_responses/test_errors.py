@@ -179,6 +179,18 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
             {"error": {"param": "input.2.content.0"}},
             ApiError(param="input[2].content[0]"),
         ),
+        # claude-code-hub; Volcengine's gateway; Apigee
+        (
+            {"error": {"type": "t", "upstream_error": {"error": {"message": "m"}}}},
+            ApiError(message="m"),
+        ),
+        ({"ResponseMetadata": {"Error": {"Message": "m"}}}, ApiError(message="m")),
+        (
+            {"fault": {"faultstring": "m", "detail": {"errorcode": "c"}}},
+            ApiError("c", message="m"),
+        ),
+        ({"fault": "m", "upstream_error": "m", "Error": "m"}, ApiError()),
+        ({"message": "m", "upstream_error": {"status": 5}}, ApiError(message="m")),
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
