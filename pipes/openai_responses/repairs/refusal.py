@@ -415,9 +415,10 @@ class Refusal:
         kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
-        if self.error.code == "invalid_value":
-            # A tool's own error, as `image_generation_user_error`.
-            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        # A tool's own error, as `image_generation_user_error`.
+        kind_of_tool, is_own, _ = (self.error.type or "").partition("_user_error")
+        if is_own:
+            kinds.add(kind_of_tool)
         for tool in declared_tools(self.sent.payload):
             kind = tool.get("type")
             is_named = kind in kinds or tool.get("server_label") in labels

@@ -180,6 +180,10 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
             ApiError("invalid_value", "image_generation_user_error", None, "No size."),
             tool(DRAW),
         ),
+        (
+            ApiError(None, "image_generation_user_error", "tools", "No images."),
+            tool(DRAW),
+        ),
         (ApiError(param="reasoning.summary"), parameter("reasoning.summary", "auto")),
         (
             ApiError("unsupported_value", param="stream", message="Be verified."),
