@@ -15,7 +15,12 @@ import re
 from typing import NamedTuple
 
 from openai_responses.clock import unix_seconds
-from openai_responses.endings import MESSAGES, has_no_credit, names_lasting_cause
+from openai_responses.endings import (
+    MESSAGES,
+    has_no_credit,
+    names_lasting_cause,
+    says_overloaded,
+)
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 _PASSING_CODES = frozenset(
@@ -157,7 +162,7 @@ def is_transient(failure: Failure) -> bool:
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told
+        return not is_told or says_overloaded(error)
     return _is_retried_status(failure.status)
 
 
