@@ -246,9 +246,10 @@ _ROOM_LEFT = re.compile(
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
 _TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
     r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types",
+    r"|\bunknown part type: input_file|does not support file content types"
+    r"|\binvalid value: file\. supported values are:",
     re.IGNORECASE,
 )
 _TAKES_TEXT_OUTPUTS = re.compile(

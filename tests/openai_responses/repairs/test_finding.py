@@ -278,6 +278,16 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "x-ms-oai-image-generation-deployment",
             tool(DRAW),
         ),
+        (
+            "output_config.effort 'none' is not supported when thinking is disabled on "
+            "this model. Use effort 'high' or below, or enable thinking.",
+            ReplaceEffort("none", "high"),
+        ),
+        (
+            "Function tools with reasoning_effort are not supported for x in "
+            "/v1/chat/completions.",
+            parameter("reasoning.effort", "none"),
+        ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
             "Requests which include `tool_use` or `tool_result` blocks must define tools.",
@@ -989,6 +999,10 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LimitMedia("input_file", 0),
         ),
         ("file inputs are not currently supported", LimitMedia("input_file", 0)),
+        (
+            "Invalid value: file. Supported values are: 'text','image_url' and 'video'.",
+            LimitMedia("input_file", 0),
+        ),
         ("Unknown part type: input_file", LimitMedia("input_file", 0)),
         (
             "This model does not support file content types.",
