@@ -302,7 +302,7 @@ def read_api_error(wire: object) -> ApiError:
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
     message = ""
-    for key in _WORDS:
+    for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
@@ -428,7 +428,14 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
 
 _AROUND_ERRORS = ("upstream_error", "ResponseMetadata", "Error")
 """What else is around an error, at claude-code-hub (its issue 518) and Volcengine."""
-_WORDS = ("message", "detail", "errorMessage", "error_message", "Message", "msg")
+_KEYS_OF_WORDS = (
+    "message",
+    "detail",
+    "errorMessage",
+    "error_message",
+    "Message",
+    "msg",
+)
 """Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
 20005), have the API's body in them; AWS begins with a capital."""
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
