@@ -1009,6 +1009,12 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LimitMedia("input_file", 0),
         ),
         ("Output of tool call should be 'Input text'", TextOutputs()),
+        (
+            "Unable to submit request because `function_response.parts` is not supported "
+            "for this model.",
+            TextOutputs(),
+        ),
+        ("Requests ending with a model turn are not supported.", AskToContinue()),
         ("The conversation must end with a user message.", AskToContinue()),
         (
             "Assistant response prefill is incompatible with enable_thinking.",
@@ -1058,6 +1064,15 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "Invalid request content: Each message must have at least one content element.",
             LeaveOutEmptyTexts(),
         ),
+        (
+            "Unable to submit request because it must include at least one parts field",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.",
+            LeaveOutEmptyTexts(),
+        ),
+        ("because Model input cannot be empty.", LeaveOutEmptyTexts()),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
