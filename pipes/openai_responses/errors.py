@@ -404,6 +404,9 @@ _IS_ODD_IMAGE = re.compile(
     r"|image media type (?:not supported|is required)"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
+    # Ollama; Google
+    r"|invalid image input\Z|Unable to process input image\b"
+    r"|Unable to submit request because it has a mimeType parameter with value image/"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
