@@ -487,6 +487,11 @@ def names_lasting_cause(error: ApiError) -> bool:
     return word in ("context_length_exceeded", "model_not_found")
 
 
+def says_overloaded(error: ApiError) -> bool:
+    """Say whether a stream says that its model is overloaded, whatever type it names."""
+    return _message_word(failure_words(error)) == "server_is_overloaded"
+
+
 def is_too_long(status: int, error: ApiError) -> bool:
     """Say whether a refusal says that the words of a chat are too many for the model.
 

@@ -302,7 +302,7 @@ def read_api_error(wire: object) -> ApiError:
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
     message = ""
-    for key in _WORDS:
+    for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
@@ -404,6 +404,9 @@ _IS_ODD_IMAGE = re.compile(
     r"|image media type (?:not supported|is required)"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
+    # Ollama; Google
+    r"|invalid image input\Z|Unable to process input image\b"
+    r"|Unable to submit request because it has a mimeType parameter with value image/"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -426,7 +429,16 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     return None
 
 
-_WORDS = ("message", "detail", "errorMessage", "error_message", "Message", "msg")
+_AROUND_ERRORS = ("upstream_error", "ResponseMetadata", "Error")
+"""What else is around an error, at claude-code-hub (its issue 518) and Volcengine."""
+_KEYS_OF_WORDS = (
+    "message",
+    "detail",
+    "errorMessage",
+    "error_message",
+    "Message",
+    "msg",
+)
 """Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
 20005), have the API's body in them; AWS begins with a capital."""
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
@@ -451,7 +463,9 @@ def _error_fields(wire: object) -> JsonObject:
                 return _read_issues(as_list(issues))
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
-        if not isinstance(inner, Mapping):
+        for key in () if wire.get("message") else _AROUND_ERRORS:
+            inner = inner or as_mapping(wire.get(key))
+        if not isinstance(inner, Mapping) or not inner:
             break
         wire = inner
     if isinstance(wire, str):
@@ -465,6 +479,10 @@ def _error_fields(wire: object) -> JsonObject:
         exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
         place = _join_place(as_list(exact.get("loc"))[1:])
         return {"message": exact.get("msg"), "param": place}
+    fault = as_mapping(fields.get("fault"))
+    if fault:  # Apigee
+        code = value_at(fault, "detail", "errorcode")
+        return {"message": fault.get("faultstring"), "code": code}
     # xAI: the code is next to the words. Servers in Java and of Node.js have the name of
     # the status there, and the words under their usual name.
     if isinstance(fields.get("error"), str) and not fields.get("message"):

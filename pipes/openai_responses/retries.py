@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from openai_responses.causes import has_no_credit
 from openai_responses.clock import unix_seconds
-from openai_responses.endings import MESSAGES, names_lasting_cause
+from openai_responses.endings import MESSAGES, names_lasting_cause, says_overloaded
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 _PASSING_CODES = frozenset(
@@ -158,7 +158,7 @@ def is_transient(failure: Failure) -> bool:
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told
+        return not is_told or says_overloaded(error)
     return _is_retried_status(failure.status)
 
 

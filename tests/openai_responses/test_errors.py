@@ -179,6 +179,18 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
             {"error": {"param": "input.2.content.0"}},
             ApiError(param="input[2].content[0]"),
         ),
+        # claude-code-hub; Volcengine's gateway; Apigee
+        (
+            {"error": {"type": "t", "upstream_error": {"error": {"message": "m"}}}},
+            ApiError(message="m"),
+        ),
+        ({"ResponseMetadata": {"Error": {"Message": "m"}}}, ApiError(message="m")),
+        (
+            {"fault": {"faultstring": "m", "detail": {"errorcode": "c"}}},
+            ApiError("c", message="m"),
+        ),
+        ({"fault": "m", "upstream_error": "m", "Error": "m"}, ApiError()),
+        ({"message": "m", "upstream_error": {"status": 5}}, ApiError(message="m")),
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
@@ -364,10 +376,17 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
         ),
         ("", "image media type not supported"),
         ("", "image media type is required"),
+        ("", "invalid image input"),
+        ("", "Unable to process input image. Please retry"),
+        (
+            "",
+            "Unable to submit request because it has a mimeType parameter with value "
+            "image/svg+xml, which is not supported.",
+        ),
     ],
 )
 def test_image_that_is_none_has_openais_code(code: str, message: str) -> None:
-    """OpenAI's other code, and none of Copilot, name no image."""
+    """OpenAI's other code, and none of Copilot, Ollama and Google, name no image."""
     read = read_api_error({"error": {"message": message, "code": code}})
     assert read.code == "invalid_image_format"
     quoted = read_api_error({"error": {"message": f"No: {message}", "code": code}})

@@ -250,6 +250,14 @@ def test_stream_that_fails_with_words_alone(message: str, is_retried: bool) -> N
     assert (wait(failure) is not None) is is_retried
 
 
+def test_overloaded_model_is_asked_again_whatever_type_it_names() -> None:
+    """Codex's own server calls it an invalid request (Wei-Shaw/sub2api 5111)."""
+    error = ApiError(
+        type="invalid_request_error", message="Selected model is at capacity."
+    )
+    assert wait(Failure(200, error)) is not None
+
+
 @pytest.mark.parametrize("before", [0, 2_000])
 def test_wait_far_inside_of_a_message_is_nobodys_wish(before: int) -> None:
     """A server may quote a chat; so with a model that is loaded."""

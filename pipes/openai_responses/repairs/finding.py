@@ -132,8 +132,12 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
-    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
-    r"|thought signature is not valid",
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
+    r"|thought signature is not valid|corrupted thought signature"
+    r"|thought_signature' \(TYPE_BYTES\)"
+    # Anthropic; Bedrock (linanwx/nagobot 21).
+    r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
@@ -236,17 +240,19 @@ _ROOM_LEFT = re.compile(
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
 _TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
     r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types",
+    r"|\bunknown part type: input_file|does not support file content types"
+    r"|\binvalid value: file\. supported values are:",
     re.IGNORECASE,
 )
 _TAKES_TEXT_OUTPUTS = re.compile(
     r"Output of tool call should be 'Input text'"
     r"|FunctionCallOutput\.output of type string"
+    r"|`function_response\.parts` is not supported for this model"
 )
-"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
-15406) say of the image of a tool."""
+"""What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
+15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
@@ -255,7 +261,8 @@ _ENDS_WITH_USER = re.compile(
     r"|final assistant content cannot end with trailing whitespace"
     r"|expected last role user or tool\b"
     # Perplexity; Google.
-    r"|last message must have role .?user|single turn requests end with a user role",
+    r"|last message must have role .?user|single turn requests end with a user role"
+    r"|requests ending with a model turn are not supported",
     re.IGNORECASE,
 )
 """What servers say of an answer that is to be continued."""
@@ -348,7 +355,10 @@ _TEXT_IS_EMPTY = re.compile(
     r"text content blocks must (?:be non-empty|contain non-whitespace)"
     r"|text field in the ContentBlock object at \S{1,60} is blank"
     r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
-    r"|each message must have at least one content element",
+    r"|each message must have at least one content element"
+    # Google.
+    r"|must include at least one parts field|\bcontents\.parts must not be empty"
+    r"|\bmodel input cannot be empty",
     re.IGNORECASE,
 )
 """What servers say of a text without a word, such as that of an image alone."""

@@ -90,8 +90,12 @@ _LACKING_PARAMETER = re.compile(
 """What servers say that do not know a parameter, whatever its value."""
 _REASONING_VALUE = re.compile(
     r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
+    r"|\b(output_config\.effort) '\w{1,20}' is not supported"
+    r"|\bfunction tools with (reasoning_effort) are not supported",
+    re.IGNORECASE,
 )
-"""What Ollama, and vLLM of gpt-oss, say of an effort before they name theirs."""
+"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs, and
+OpenAI in Chat Completions (aaif-goose/goose 9825)."""
 _LISTED_VALUES = re.compile(
     r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
@@ -100,6 +104,7 @@ _OTHER_NAMES = {
     "reasoning_effort": "reasoning.effort",
     "reasoningeffort": "reasoning.effort",
     "reasoning value": "reasoning.effort",
+    "output_config.effort": "reasoning.effort",
     "verbosity": "text.verbosity",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -415,9 +420,10 @@ class Refusal:
         kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
-        if self.error.code == "invalid_value":
-            # A tool's own error, as `image_generation_user_error`.
-            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        # A tool's own error, as `image_generation_user_error`.
+        kind_of_tool, is_own, _ = (self.error.type or "").partition("_user_error")
+        if is_own:
+            kinds.add(kind_of_tool)
         for tool in declared_tools(self.sent.payload):
             kind = tool.get("type")
             is_named = kind in kinds or tool.get("server_label") in labels

@@ -641,6 +641,8 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     answer was cut off (vllm-project/vllm 45386).
     """
     response = as_mapping(wire.get("response"))
+    if not response and "output" in wire:  # not inside (7836246/cursor2api 115)
+        response = wire
     own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status

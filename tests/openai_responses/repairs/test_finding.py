@@ -180,6 +180,10 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
             ApiError("invalid_value", "image_generation_user_error", None, "No size."),
             tool(DRAW),
         ),
+        (
+            ApiError(None, "image_generation_user_error", "tools", "No images."),
+            tool(DRAW),
+        ),
         (ApiError(param="reasoning.summary"), parameter("reasoning.summary", "auto")),
         (
             ApiError("unsupported_value", param="stream", message="Be verified."),
@@ -274,6 +278,16 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "x-ms-oai-image-generation-deployment",
             tool(DRAW),
         ),
+        (
+            "output_config.effort 'none' is not supported when thinking is disabled on "
+            "this model. Use effort 'high' or below, or enable thinking.",
+            ReplaceEffort("none", "high"),
+        ),
+        (
+            "Function tools with reasoning_effort are not supported for x in "
+            "/v1/chat/completions.",
+            parameter("reasoning.effort", "none"),
+        ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
             "Requests which include `tool_use` or `tool_result` blocks must define tools.",
@@ -302,6 +316,14 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "reasoning `encrypted_content` was not issued to this caller",
         "Conflicting authenticated continuation identities",
         "Unable to submit request because Thought signature is not valid..",
+        "Corrupted thought signature.",
+        "Invalid value at 'contents[1].parts[0].thought_signature' (TYPE_BYTES), Base64 "
+        "decoding failed",
+        "messages.1.content.0: Invalid `signature` in `thinking` block",
+        "messages.7.content.2: Invalid signature in thinking block",
+        "messages.1.content.0.thinking.signature: Field required",
+        "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest "
+        "assistant message cannot be modified.",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
@@ -977,12 +999,22 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LimitMedia("input_file", 0),
         ),
         ("file inputs are not currently supported", LimitMedia("input_file", 0)),
+        (
+            "Invalid value: file. Supported values are: 'text','image_url' and 'video'.",
+            LimitMedia("input_file", 0),
+        ),
         ("Unknown part type: input_file", LimitMedia("input_file", 0)),
         (
             "This model does not support file content types.",
             LimitMedia("input_file", 0),
         ),
         ("Output of tool call should be 'Input text'", TextOutputs()),
+        (
+            "Unable to submit request because `function_response.parts` is not supported "
+            "for this model.",
+            TextOutputs(),
+        ),
+        ("Requests ending with a model turn are not supported.", AskToContinue()),
         ("The conversation must end with a user message.", AskToContinue()),
         (
             "Assistant response prefill is incompatible with enable_thinking.",
@@ -1032,6 +1064,15 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "Invalid request content: Each message must have at least one content element.",
             LeaveOutEmptyTexts(),
         ),
+        (
+            "Unable to submit request because it must include at least one parts field",
+            LeaveOutEmptyTexts(),
+        ),
+        (
+            "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.",
+            LeaveOutEmptyTexts(),
+        ),
+        ("because Model input cannot be empty.", LeaveOutEmptyTexts()),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:

@@ -443,3 +443,9 @@ def test_id_of_the_response_is_read_with_or_without_a_parser() -> None:
     assert read_opening(begun) == typed(**spaced) == ResponseOpened("resp_1")
     progress = text.replace("created", "in_progress")
     assert read_opening(ServerSentEvent("response.in_progress", progress)) is None
+
+
+def test_end_whose_response_is_not_inside_of_it() -> None:
+    """So cursor2api wrote it, with the type in the name alone (its change 115)."""
+    sent = ServerSentEvent("response.completed", json.dumps(RESPONSE))
+    assert parse_event(sent) == FinalResponse("completed", RESPONSE)
