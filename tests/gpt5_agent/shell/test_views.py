@@ -118,8 +118,9 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
 
     image = {"type": "image_url", "image_url": {"url": PIXEL}}
     for shown in (chunks, plain):
-        images = [d["images"] for d in deltas_of(shown) if "images" in d]
-        assert images == [[image]]
+        choices = [choice for chunk in shown for choice in chunk["choices"]]
+        drawn = [choice for choice in choices if "images" in choice["delta"]]
+        assert drawn == [{"index": 0, "delta": {"images": [image]}}]
     output = view.result("m")["output"]
     assert PIXEL not in json.dumps(output)
     kinds = [item["type"] for item in output]
