@@ -417,6 +417,12 @@ def allowed(*tools: Item) -> Item:
                 input=[{**AND, "content": [*AND["content"], GAP, *AND["content"]]}],
             ),
         ),
+        # A tool that is left is still demanded.
+        (
+            {"tool_choice": {"type": "function", "name": "look"}},
+            [NO_WEB],
+            body(tools=[TOOL], tool_choice={"type": "function", "name": "look"}),
+        ),
     ],
 )
 def test_repair_of_a_request_leaves_the_rest(
