@@ -750,9 +750,10 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
 
 
 DATE = {"type": "string", "format": "date", "pattern": "\\d"}
+FAR = "far" * 9_999
 SCHEMA = {
     "type": "object",
-    "$defs": {"Date": {**DATE, "description": "A day."}},
+    "$defs": {"Date": {**DATE, "description": "A day."}, FAR: {"type": "number"}},
     "properties": {
         "day": {"$ref": "#/$defs/Date"},
         "end": {"$ref": "#/$defs/Date", "description": "The last day."},
@@ -768,6 +769,8 @@ SCHEMA = {
         "map": {"type": "object"},
         "yes": {"oneOf": [{"type": "boolean"}]},
         "all": {"allOf": [{"type": "array"}]},
+        "far": {"$ref": f"#/$defs/{FAR}"},
+        "many": {"anyOf": [{"type": "null"}] * 9_999 + [{"type": "number"}]},
     },
     "required": ["day", "lost", []],
     "additionalProperties": {"not": {}},
@@ -803,6 +806,9 @@ def test_schemas_become_plain() -> None:
         "map": {"type": "object", "properties": {}, "required": []},
         "yes": {"type": "boolean"},
         "all": {"type": "array", "items": {"type": "string"}},
+        # A thousand parts could each have such a reference, or so many options.
+        "far": {"type": "string"},
+        "many": {"type": "string"},
         "two": {
             "type": "array",
             "items": {
