@@ -537,3 +537,20 @@ def test_round_is_recorded_as_soon_as_its_calls_are_made() -> None:
     assert first.item["call_id"] == "call_2"
     assert record.payload[0] == SEALED
     assert [item["call_id"] for item in record.payload[1:]] == ["call_1", "call_2"]
+
+
+def test_round_that_ends_with_a_compaction_is_recorded_as_soon() -> None:
+    """The server may compact the chat right after its calls."""
+    recorder = Recorder(AUTHOR._replace(carrier="output"), Ids())
+    *round_, _ = run_of(reasoning("1"), call("1"), COMPACTION)
+
+    written = [
+        new.record
+        for event in (*round_, ToolOutput(3, output("1")))
+        for new in recorder.feed(event)
+        if isinstance(new, NewRecord)
+    ]
+
+    [record] = written
+    assert record.payload[0] == SEALED
+    assert record.payload[-1] == without(COMPACTION, "id")
