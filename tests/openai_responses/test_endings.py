@@ -31,6 +31,7 @@ from openai_responses.endings import (
     notice_text,
 )
 from openai_responses.errors import (
+    AnswerTooLarge,
     ApiError,
     ApiRefused,
     ConnectionFailed,
@@ -171,6 +172,11 @@ def test_whatever_else_breaks_counts_as_a_broken_connection() -> None:
     lost = ending_of_exception(ResponseLost(), True)
     assert (lost.kind, lost.message) == ("cut", MESSAGES["cut"]["lost"])
     assert ending_of_exception(ResponsesError("Odd."), False).kind == "unreachable"
+    large = ending_of_exception(AnswerTooLarge(), True)
+    assert (large.kind, large.message) == (
+        "malformed",
+        MESSAGES["malformed"]["too_large"],
+    )
 
 
 @pytest.mark.parametrize("has_begun", [False, True])
@@ -302,7 +308,7 @@ def test_notice_is_shown_as_words() -> None:
     assert text.startswith("The model's server explains: “It read # keys")
     assert text.endswith("It advises: “Ask first.”")
     assert text.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
-    for drawn in ("](", "![", "<", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):
+    for drawn in ("](", "![", "<", ">", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):
         assert drawn not in text
 
 

@@ -310,6 +310,12 @@ def test_only_a_search_that_is_over_goes_back(item: Item, goes_back: bool) -> No
 
 
 LIST: Item = {"type": "mcp_list_tools", "server_label": "clocks", "tools": []}
+MADE: Item = {
+    "type": "mcp_call",
+    "server_label": "clocks",
+    "name": "now",
+    "arguments": "{}",
+}
 ASKED = "id server_label name arguments"
 NEEDED = {
     "web_search_call": "action",
@@ -360,6 +366,8 @@ OURS = [True, False]
         ({"type": "function_call", "call_id": "1", "name": "f"}, False, OURS),
         ({"type": "surprise"}, False, []),
         ({}, False, []),
+        # The model knows that its call failed.
+        ({**MADE, "error": "no answer"}, True, OURS),
     ],
 )
 def test_who_gets_an_item_back(item: Item, same_run: bool, later: list[bool]) -> None:

@@ -11,6 +11,7 @@ from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
 from stand_in.host import StandInHost
 from stand_in.usage_database import UsageDatabase
+from upstream.server import until
 
 pytestmark = pytest.mark.asyncio
 
@@ -228,3 +229,22 @@ async def test_commit_without_an_answer_is_counted_once(
     assert stored(database, "openai_responses_purchases") == [
         ("u", "2026-11-23", "m", *(3 * number for number in BOUGHT))
     ]
+
+
+async def test_row_that_waited_for_a_reader_is_written_after_it(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Perhaps nobody asks again before the server stops."""
+
+    async def run_while_a_row_comes(*statements: Any) -> Any:
+        if statements[-1][0].startswith("SELECT"):
+            table.add(ROW, BOUGHT)
+            await asyncio.sleep(0)  # the writer sees that the rows are read
+        return await run_sql(*statements)
+
+    table = UsageTable()
+    monkeypatch.setattr(usage_table, "run_sql", run_while_a_row_comes)
+
+    await table.user_rows("u", "2026")
+
+    await until(lambda: stored(database, "openai_responses_usage") == [ROW])

@@ -54,6 +54,7 @@ def test_instructions_of_a_developer_stay_in_front_of_a_window() -> None:
     greeting = {"role": "assistant", "content": "Hello."}
 
     asked = [rules, greeting, *chat(3)[1:]]
+    asked.insert(3, {"role": "developer", "content": "What the first turn searched."})
     left, note = apply_memory_policy(asked, "sliding-window:1")
 
     assert left == [rules, chat(3)[-1]]

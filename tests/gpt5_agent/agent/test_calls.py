@@ -1,6 +1,7 @@
 """Whom the judge of an agent asks, and what it remembers of approvals."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 
 import pytest
@@ -10,7 +11,11 @@ from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.earlier_rounds import EarlierRounds
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.request import OwnToolSettings
-from gpt5_agent.tools.confirmations import compute_confirmation_id, compute_permission
+from gpt5_agent.tools.confirmations import (
+    Decision,
+    compute_confirmation_id,
+    compute_permission,
+)
 from openai_responses.loop.tools import Approval, Approver, AskedCall
 
 CITY = {"city": "Bern"}
@@ -140,3 +145,33 @@ def test_yes_for_a_chat_is_about_one_tool_in_it(
     refusal = asyncio.run(approver.refusal("call_1", name, {"city": city}))
 
     assert (refusal is None) is is_allowed
+
+
+def test_rule_holds_for_the_tool_that_another_one_passes_a_call_to() -> None:
+    given = {"tool_name": "host_delete", "params": json.dumps(CITY)}
+    call = {**calls("call_tool"), "arguments": json.dumps(given)}
+    function = {"name": "call_tool", "parameters": {"type": "object"}}
+    asked = question(
+        own=OwnToolSettings(approver=Approver([("host_*", "deny")])),
+        body={"tools": [{"type": "function", "function": function}]},
+    )
+
+    judgment = asyncio.run(ChatJudge(asked, prepare_run(asked)).judge([call]))
+
+    [verdict] = judgment.verdicts
+    assert verdict.refusal
+    assert not verdict.is_left
+
+
+@pytest.mark.parametrize("decision", ["chat", "once"])
+def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None:
+    approval = compute_confirmation_id("call_1", "ask_weather", CITY)
+    asked = question(WeatherTool("ask_weather"), chat="user/chat")
+    earlier = EarlierRounds(
+        answers={approval: decision}, signed_calls=(calls("ask_weather"),)
+    )
+
+    judge = ChatJudge(asked, prepare_run(asked)._replace(earlier_rounds=earlier))
+
+    kept = compute_permission(asked.caller.workspace, "ask_weather", CITY)
+    assert judge.new_permissions == ({kept} if decision == "chat" else set())

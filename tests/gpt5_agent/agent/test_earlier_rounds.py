@@ -23,6 +23,7 @@ from agents.sample import (
     states,
 )
 from chats.pictures import PIXEL
+from gpt5_agent.agent.earlier_rounds import read_earlier_rounds
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import (
     ExecutionEnded,
@@ -32,7 +33,12 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import OwnToolSettings, PipelineCaller
-from gpt5_agent.tools.confirmations import compute_confirmation_id, compute_permission
+from gpt5_agent.tools.confirmations import (
+    build_confirmation_request,
+    build_question_call,
+    compute_confirmation_id,
+    compute_permission,
+)
 from hosts.servers.functions import HostFunctions
 from measures.kept_memory import kept_container
 from openai_responses.endpoint import Endpoint
@@ -43,7 +49,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.requests.replay import Origin, replay_output
 from openai_responses.requests.tools import ToolNames
-from owui_chat.storage.details_carrier import write_details
+from owui_chat.storage.details_carrier import DetailTurn, write_details
 from runs.sample import message, reasoning, without
 from runs.scripted import ScriptedProvider
 from shells.tool_valves import read_rules
@@ -832,3 +838,23 @@ def test_reasoning_of_another_account_stays_there(
     assert tool.called
     _, after = (items for items, *_ in chat.provider.asked)
     assert any(map(is_reasoning, after)) is (not organization)
+
+
+@pytest.mark.parametrize("is_signed", [True, False])
+def test_call_that_nobody_signed_does_not_wait_for_a_yes(is_signed: bool) -> None:
+    """Without its signature a call has lost its name: whoever wrote it may have lied."""
+    call = calls("ask_weather")
+    if not is_signed:
+        call = without(call, "name")
+    sign = question().sign
+    request = build_confirmation_request(calls("ask_weather"))
+    asked = build_question_call([request], sign)
+    content = {"status": "answered", "answers": {request.confirmation_id: "Allow"}}
+    run = called_by_the_host(asked, output=json.dumps(content))
+    messages = [{"role": "user", "content": "Weather?"}, *run]
+    turn = DetailTurn([(call, 0)], Origin("gpt-5"), {})
+
+    earlier = read_earlier_rounds(messages, [[], [turn], []], sign)
+
+    assert earlier.answers == {request.confirmation_id: "once"}
+    assert earlier.open_turn == ((call,) if is_signed else ())

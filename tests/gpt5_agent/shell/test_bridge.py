@@ -17,6 +17,7 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from openai_responses.errors import InvalidRequest
 
 LAST: AnswerPiece = {"error": "stopped"}
 
@@ -295,3 +296,19 @@ def test_signal_that_somebody_else_took_is_left_to_them() -> None:
         assert taken is not None
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def test_answers_that_ended_leave_a_user_the_same_number(
+    bridge: AsyncBridge, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each holds a thread of the server: none may be counted as two that ended."""
+    monkeypatch.setattr("gpt5_agent.shell.bridge.MOST_ANSWERS", 1)
+    work = Work()
+    for _ in range(2):
+        assert without_beats(bridge.stream(work.pieces("one"), user="ada")) == ["one"]
+        bridge.run(asyncio.sleep(0), user="bob")
+
+    reading = bridge.stream(work.pieces("one", then="silence"), user="ada")
+    with pytest.raises(InvalidRequest):
+        bridge.stream(work.pieces("two"), user="ada")
+    assert first_piece(reading) == "one"

@@ -9,11 +9,18 @@ import pytest
 from agents.sample import WeatherTool, calls, events_of, host_tool, question
 from calls.outcomes import host_events
 from event_loops.skipping_loop import run_skipping
-from gpt5_agent.events import AgentEvent, StateChanged, StepEnded, StepStarted
+from gpt5_agent.events import (
+    AgentEvent,
+    RoundEnded,
+    StateChanged,
+    StepEnded,
+    StepStarted,
+)
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from openai_responses.items import Item
 from openai_responses.loop.events import Status
 from openai_responses.requests.replay import Origin
+from owui_chat.storage.details_carrier import read_details
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 from shells.caller import ChatCaller
@@ -118,8 +125,9 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
 
     image = {"type": "image_url", "image_url": {"url": PIXEL}}
     for shown in (chunks, plain):
-        images = [d["images"] for d in deltas_of(shown) if "images" in d]
-        assert images == [[image]]
+        choices = [choice for chunk in shown for choice in chunk["choices"]]
+        drawn = [choice for choice in choices if "images" in choice["delta"]]
+        assert drawn == [{"index": 0, "delta": {"images": [image]}}]
     output = view.result("m")["output"]
     assert PIXEL not in json.dumps(output)
     kinds = [item["type"] for item in output]
@@ -195,3 +203,16 @@ def test_line_above_a_question_says_that_it_waits() -> None:
         statuses(chunks, "agent_log")[0]["description"] for chunks in (asked, done)
     ]
     assert lines == ["Waiting for your answer", "Step 1 took 2 s"]
+
+
+def test_round_without_a_thought_keeps_a_yes_for_the_chat() -> None:
+    """In a carrier that is made for it; nothing else needs one at the end."""
+    notes = {"allowed": ["permission"]}
+    view = HostRenderer(False, Origin("gpt-5", "127.0.0.1"), SIGN)
+
+    assert not [*view.show(RoundEnded("1", (), {"allowed": []}))]
+    assert [*view.show(RoundEnded("2", (), notes))]
+
+    [carrier] = view.result("m")["output"]
+    [turn] = read_details(carrier["reasoning_details"], SIGN)
+    assert turn.notes == notes

@@ -174,6 +174,10 @@ def test_choices_of_large_values_are_not_compared_without_end() -> None:
     assert argument_error({"x": ["99"] * 2000 + ["a"]}, several) is None
     assert argument_error({"x": ["99"] * 9 + ["a"]}, several) is not None
     assert argument_error({"x": [1] * 9}, schema) is not None
+    row = {"type": "object", "properties": {str(number): {} for number in range(500)}}
+    wide = {"type": "object", "properties": {"x": {"items": row}}}
+    assert argument_error({"x": [{}] * 2000 + ["a"]}, wide) is None
+    assert argument_error({"x": [{}] * 9 + ["a"]}, wide) is not None
 
 
 NUMBERS = [str(number) for number in range(21)]
@@ -230,3 +234,11 @@ def test_numbers_in_a_strangers_list_of_names_are_not_compared() -> None:
         {"city": "Bern"},
         None,
     )
+
+
+def test_choice_of_the_whole_arguments_names_them() -> None:
+    forms = [{"required": ["city"]}, {"required": ["zip"]}]
+
+    error = argument_error({}, {"type": "object", "anyOf": forms})
+
+    assert error == "The argument object fits none of its forms."

@@ -12,7 +12,7 @@ from openai_responses.loop.tools import Approval, Approver, AskedCall, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from runs.against_server import Runs, Told, asking
+from runs.against_server import AT_ONCE, Runs, Told, asking
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
 from upstream import wire
@@ -240,3 +240,18 @@ async def test_a_broken_answer_is_not_asked_about(runs: Runs, sim: Simulator) ->
     told, _ = await told_of(runs, sim, toolset, "mcp-approval,cut=10")
     assert told.ending.is_failure
     assert person.asked == []
+
+
+async def test_limit_that_is_used_up_asks_for_no_approval(
+    runs: Runs, sim: Simulator
+) -> None:
+    """The answer to it would be one more request, which costs."""
+    limits = AT_ONCE._replace(count_response=lambda *_: "The limit is used up.")
+    person = Person(True)
+
+    told = await runs.of(
+        sim, offering("sim:mcp-approval"), toolset=toolset_for(person), within=limits
+    )
+
+    assert (told.kind, told.ending.message) == ("incomplete", "The limit is used up.")
+    assert (len(told.sent), person.asked) == (1, [])

@@ -158,6 +158,7 @@ def test_unknown_ids_get_the_traits_of_their_version(name: str, expected: str) -
     names = [trait for trait in LATER_TRAITS[:5] if getattr(facts, trait)]
     assert names == expected.split()
     assert facts.long_prices is facts.regional is bool(expected)
+    assert facts.hosted
 
 
 @pytest.mark.parametrize(

@@ -500,6 +500,9 @@ def test_effort_does_not_go_to_and_fro() -> None:
     assert tried.repair == ReplaceEffort("low", "none")
     again = find(error, repairs=(ReplaceEffort("none", "low"),))
     assert not isinstance(again.repair, ReplaceEffort)
+    lower = (ReplaceEffort("max", "low"),)
+    third = find(error, reasoning={"effort": "max"}, repairs=lower)
+    assert third.repair == ReplaceEffort("low", "none")
 
 
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
@@ -774,6 +777,7 @@ def test_all_that_only_tunes_an_answer_goes() -> None:
         max_output_tokens=100,
         instructions="Be kind.",
         service_tier="flex",
+        access_programs={"cyber": "on"},
         text={**form, "verbosity": "low"},
         tool_choice=choice,
         top_p=0.5,

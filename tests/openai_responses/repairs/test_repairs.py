@@ -418,6 +418,12 @@ def allowed(*tools: Item) -> Item:
                 input=[{**AND, "content": [*AND["content"], GAP, *AND["content"]]}],
             ),
         ),
+        # A tool that is left is still demanded.
+        (
+            {"tool_choice": {"type": "function", "name": "look"}},
+            [NO_WEB],
+            body(tools=[TOOL], tool_choice={"type": "function", "name": "look"}),
+        ),
     ],
 )
 def test_repair_of_a_request_leaves_the_rest(
@@ -745,9 +751,10 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
 
 
 DATE = {"type": "string", "format": "date", "pattern": "\\d"}
+FAR = "far" * 9_999
 SCHEMA = {
     "type": "object",
-    "$defs": {"Date": {**DATE, "description": "A day."}},
+    "$defs": {"Date": {**DATE, "description": "A day."}, FAR: {"type": "number"}},
     "properties": {
         "day": {"$ref": "#/$defs/Date"},
         "end": {"$ref": "#/$defs/Date", "description": "The last day."},
@@ -763,6 +770,8 @@ SCHEMA = {
         "map": {"type": "object"},
         "yes": {"oneOf": [{"type": "boolean"}]},
         "all": {"allOf": [{"type": "array"}]},
+        "far": {"$ref": f"#/$defs/{FAR}"},
+        "many": {"anyOf": [{"type": "null"}] * 9_999 + [{"type": "number"}]},
     },
     "required": ["day", "lost", []],
     "additionalProperties": {"not": {}},
@@ -798,6 +807,9 @@ def test_schemas_become_plain() -> None:
         "map": {"type": "object", "properties": {}, "required": []},
         "yes": {"type": "boolean"},
         "all": {"type": "array", "items": {"type": "string"}},
+        # A thousand parts could each have such a reference, or so many options.
+        "far": {"type": "string"},
+        "many": {"type": "string"},
         "two": {
             "type": "array",
             "items": {

@@ -94,7 +94,9 @@ def test_message_without_a_text_does_not_go_back() -> None:
 
     assert replay_output(output, with_reasoning=True) == [TOOL]
     plain: Item = {"type": "reasoning", "summary": [{"type": "x", "text": "Hm."}]}
-    assert replay_output([plain, empty, TOOL], with_reasoning=True) == [plain, TOOL]
+    silent = {**plain, "summary": []}
+    output = [plain, silent, empty, TOOL]
+    assert replay_output(output, with_reasoning=True) == [plain, TOOL]
     last = [sealed, empty]
     assert replay_output(last, with_reasoning=True) == last
     assert replay_output(last, with_reasoning=False) == []

@@ -275,6 +275,7 @@ def test_notes_come_back() -> None:
 
 
 OWN = {"format": "openai-responses-v1"}
+HIDDEN = {"type": "reasoning"}
 BROKEN: list[object] = [
     None,
     "text",
@@ -286,6 +287,7 @@ BROKEN: list[object] = [
     [{"type": "openai_responses.turn", "turn": "1", "index": 0}],
     [{**OWN, "turn": "1", "index": None}],
     [{**OWN, "type": "openai_responses.item", "turn": "1", "index": 0, "item": {}}],
+    [{**OWN, "type": "reasoning.encrypted", "turn": "1", "index": 0, "item": HIDDEN}],
 ]
 
 

@@ -293,6 +293,7 @@ class StandInImage:
     """A picture of Pillow, as far as it is used."""
 
     width = height = 7000
+    is_upright = False
 
     def __init__(self, file: BytesIO, formats: Sequence[str]) -> None:
         assert set(formats) == {"GIF", "JPEG", "PNG", "WEBP"}
@@ -311,7 +312,7 @@ class StandInImage:
 
     def convert(self, mode: str) -> Self:
         """With what is transparent."""
-        assert mode == "RGBA"
+        assert (mode, self.is_upright) == ("RGBA", True)
         return self
 
     def paste(self, picture: Self, mask: Self) -> None:
@@ -329,6 +330,12 @@ class HugeImage(StandInImage):
 
     def thumbnail(self, size: tuple[int, int]) -> None:
         raise AssertionError(size)
+
+
+def turned_upright(image: StandInImage) -> StandInImage:
+    """A photo as it was taken."""
+    image.is_upright = True
+    return image
 
 
 def white_sheet(mode: str, size: tuple[int, int], color: str) -> StandInImage:
@@ -353,7 +360,7 @@ async def test_hosts_library_scales_pictures(
     """Those that are too large; input/test_attachments.py has what becomes of them."""
     monkeypatch.setitem(sys.modules, "PIL", ModuleType("PIL"))
     monkeypatch.setitem(sys.modules, "PIL.Image", library)
-    upright = SimpleNamespace(exif_transpose=lambda image: image)
+    upright = SimpleNamespace(exif_transpose=turned_upright)
     monkeypatch.setitem(sys.modules, "PIL.ImageOps", upright)
 
     assert scale_image(base64.b64encode(content).decode()) == scaled

@@ -452,6 +452,11 @@ def test_file_search_follows_the_web_search(text: str, options: Json) -> None:
     assert files == {**FILES, **options}
 
 
+def test_valve_that_names_no_store_searches_in_none() -> None:
+    """Its answers would all fail."""
+    assert hosted(FILE_SEARCH_VECTOR_STORES=",") == NOTHING
+
+
 @pytest.mark.parametrize(
     "options",
     [

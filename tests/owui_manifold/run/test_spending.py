@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from base64 import b64encode
 from collections.abc import Callable
 from typing import Any
 
@@ -38,6 +39,7 @@ from shells.administration import EventWords
 from simulator import Simulator
 from stand_in.host import StandInHost, host_request
 from stand_in.usage_database import UsageDatabase
+from upstream import wire
 from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
@@ -777,3 +779,22 @@ async def test_program_learns_that_a_rule_forbids_its_request(
 
     assert status == 403
     assert message in error["message"]
+
+
+async def test_sketch_that_nobody_asked_for_breaks_no_answer(desk: Desk) -> None:
+    """A gateway may have tools of its own."""
+    sketch = {
+        "type": "response.image_generation_call.partial_image",
+        "output_index": 0,
+        "partial_image_index": 0,
+        "partial_image_b64": b64encode(PNG).decode(),
+    }
+    begun = wire.added({"type": "image_generation_call", "id": "ig_1"})
+    events = wire.whole_stream([begun, sketch], wire.message("Rain.", at=1))
+    whole = wire.on_the_wire(*events)
+    async with Upstream(streaming(whole)) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url)
+        chunks = await desk.chunks(chat("Hi"))
+
+    assert not errors(chunks)
+    assert "Rain." in str(chunks)
