@@ -230,3 +230,15 @@ def test_numbers_in_a_strangers_list_of_names_are_not_compared() -> None:
         {"city": "Bern"},
         None,
     )
+
+
+def test_long_text_to_choose_is_not_shown_whole() -> None:
+    """Each error quotes the choices, and many values may be wrong."""
+
+    class Text(str):
+        def __repr__(self) -> str:
+            raise AssertionError
+
+    schema = {"type": "object", "properties": {"x": {"enum": [Text("y" * 1000)]}}}
+
+    assert "must be one of 'yyy" in str(argument_error({"x": "z"}, schema))
