@@ -391,3 +391,19 @@ def test_image_that_is_none_has_openais_code(code: str, message: str) -> None:
     assert read.code == "invalid_image_format"
     quoted = read_api_error({"error": {"message": f"No: {message}", "code": code}})
     assert quoted.code == (code or None)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"error": {"code": "c", "message": "%s"}}',
+        '[{"path": ["input"], "code": "c", "message": "%s"}]',
+    ],
+)
+@pytest.mark.parametrize(("length", "is_read"), [(10, True), (1_000_000, False)])
+def test_only_a_short_text_is_read_as_a_body(
+    body: str, length: int, is_read: bool
+) -> None:
+    """An event of a stream may have many megabytes, which cost more once read."""
+    error = read_api_error({"error": {"message": body % ("x" * length)}})
+    assert (error.message == "x" * length) is is_read

@@ -752,3 +752,14 @@ async def test_stopped_answer_is_not_stored_after_the_host_stored_it(
     await asyncio.sleep(5)
 
     assert desk.host.chats.saved == []
+
+
+async def test_streamed_task_shows_no_refusal_of_the_task_model(desk: Desk) -> None:
+    """The chat's own model does it: what is read is that answer alone."""
+    desk.set_valves(TASK_MODEL="gpt-9-nobody")
+
+    chunks = await desk.ask("sim:short Hi", **PLAIN, __task__="tags_generation")
+
+    assert [request.status for request in desk.sim.requests] == [400, 200]
+    assert errors(chunks) == []
+    assert plain_text(chunks)

@@ -242,3 +242,15 @@ def test_choice_of_the_whole_arguments_names_them() -> None:
     error = argument_error({}, {"type": "object", "anyOf": forms})
 
     assert error == "The argument object fits none of its forms."
+
+
+def test_long_text_to_choose_is_not_shown_whole() -> None:
+    """Each error quotes the choices, and many values may be wrong."""
+
+    class Text(str):
+        def __repr__(self) -> str:
+            raise AssertionError
+
+    schema = {"type": "object", "properties": {"x": {"enum": [Text("y" * 1000)]}}}
+
+    assert "must be one of 'yyy" in str(argument_error({"x": "z"}, schema))

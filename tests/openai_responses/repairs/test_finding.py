@@ -1435,3 +1435,11 @@ def test_reasoning_and_calls_get_the_ids_that_a_server_demands(
     for other in (HISTORY, [SEARCH, SEARCH, THOUGHT, *nameless[2:]]):
         if error.names_a_place:  # the item has an id, or is of another kind
             assert find(error, input=other).repair != StateIds()
+
+
+def test_long_label_of_a_tool_is_not_remembered() -> None:
+    """Callers choose it, and a user may have many repairs."""
+    labelled = {"type": "mcp", "server_label": "x" * 5_000}
+    tried = find(ApiError(param="tools[0]"), tools=[labelled])
+    assert isinstance(tried.repair, LeaveOutTool)
+    assert len(tried.repair.name) < 200

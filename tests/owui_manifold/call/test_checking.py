@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from calls.sample import USER, arrived_call, chat
-from openai_responses.errors import InvalidRequest
+from calls.sample import SAVED, USER, arrived_call, chat
+from openai_responses.errors import REASON_GIVEN, InvalidRequest
 from owui_manifold.call.checking import call_facts, check_call
 from owui_manifold.call.config import read_config
 from owui_manifold.call.valves import UserValves, Valves
@@ -240,3 +240,25 @@ async def test_header_of_the_administrator_comes_before_the_hosts(
 
     sent = call.endpoint.extra_headers
     assert sent == {"X-Name": "-", "X-Role": "user", "X-Chat": "chat-1"}
+
+
+@pytest.mark.parametrize("is_admin", [True, False])
+async def test_reason_why_there_is_no_token_is_the_administrators(
+    is_admin: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It names the tenant; whoever else asks reads who can help."""
+
+    async def entra_token(*_: str) -> tuple[str, str]:
+        return "", f"There is no token.{REASON_GIVEN}tenant-1"
+
+    account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
+    valves = Valves(AUTH="entra_id", BASE_URL="https://us.openai.azure.com/openai/v1")
+    caller = SAVED._replace(is_admin=is_admin)
+    call = arrived_call(chat("Hi"), valves, caller)._replace(account=account)
+
+    with pytest.raises(InvalidRequest, match="There is no token") as refused:
+        await check_call(call)
+
+    assert ("tenant-1" in str(refused.value)) is is_admin
+    assert refused.value.remedy == "setup"
+    assert "tenant-1" in caplog.text

@@ -76,7 +76,12 @@ async def test_lost_uploads_are_repeated_at_the_next_try(chat: StoredChat) -> No
 
 
 @pytest.mark.parametrize(
-    "timeouts", [Timeouts(first_event=0.3), Timeouts(first_event=60, total=0.3)]
+    "timeouts",
+    [
+        Timeouts(first_event=0.3),
+        Timeouts(first_event=60, total=0.3),
+        Timeouts(first_event=0.3, total=60),
+    ],
 )
 async def test_upload_whose_answer_comes_in_drops(
     timeouts: Timeouts, chat: StoredChat
