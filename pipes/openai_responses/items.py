@@ -14,7 +14,6 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from functools import lru_cache
 from typing import Any
 
 from openai_responses.digest import hex_digest
@@ -97,15 +96,15 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 
     The types of older and dated versions begin with that of their kind.
     """
-    return _kind_of_type(as_text(tool.get("type")))
-
-
-@lru_cache(maxsize=64)
-def _kind_of_type(name: str) -> ToolKind:
-    for kind in TOOL_KINDS.values():
-        if name.startswith(kind.type):
-            return kind
+    name = as_text(tool.get("type"))
+    if name.startswith(_HOSTED_TYPES):  # most tools are functions
+        for kind in TOOL_KINDS.values():
+            if name.startswith(kind.type):
+                return kind
     return _NO_TOOL
+
+
+_HOSTED_TYPES = tuple(TOOL_KINDS)
 
 
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
