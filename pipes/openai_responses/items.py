@@ -548,7 +548,7 @@ _MEDIA_TYPES = {"svg": "svg+xml"}
 
 def image_format(item: JsonObject) -> str:
     """Return the format of a generated image, in the words of the API."""
-    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    label = _DATA_URL.match(as_text(item.get("result")))
     if label is None:
         return str(item.get("output_format") or "png")
     subtype = label[1].lower()
@@ -573,7 +573,7 @@ def _image_label(item: JsonObject) -> str | None:
     result = as_text(item.get("result"))
     if not result:
         return None
-    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+    if _DATA_URL.match(result) or is_web_address(result):
         return ""
     if ":" in result[:_LONGEST_LABEL]:
         return None
