@@ -561,14 +561,14 @@ class LeaveOutEmptyTexts(RequestRepair):
         return {**payload, "input": items}
 
 
-_NO_TEXT = "[No text.]"
+_EMPTY_TEXT = "[No text.]"
 
 
 def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
     if isinstance(content, str):
-        return content if content.strip() else _NO_TEXT
+        return content if content.strip() else _EMPTY_TEXT
     kept = [part for part in content if not _is_empty_text(part)]
-    return kept or [{**part, "text": _NO_TEXT} for part in content[:1]]
+    return kept or [{**part, "text": _EMPTY_TEXT} for part in content[:1]]
 
 
 def _is_empty_text(part: object) -> bool:
