@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.2.0
+version: 1.3.0.dev
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -144,7 +144,7 @@ def hex_digest(text: str) -> str:
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
-# JSON that others wrote, which may be invalid.
+# JSON that others wrote, which may be invalid, and JSON that is sent.
 # --------------------------------------------------------------------------------------
 
 
@@ -178,7 +178,18 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_JSON_DEPTH):
+        below: list[Any] = []
+        for parent in level:
+            for part in parent.values() if isinstance(parent, dict) else parent:
+                # Most are texts: to look for them first halves the time.
+                if part.__class__ is not str and part and isinstance(part, dict | list):
+                    below.append(part)
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
@@ -197,6 +208,20 @@ def _levels(value: object) -> Iterator[list[Any]]:
             elif isinstance(parent, list):
                 below += parent
         level = below
+
+
+def compact_json(value: object) -> bytes:
+    """Return a value as JSON in UTF-8, in a third of the time that `json` takes.
+
+    Raises ValueError for what `json` may still write: lone surrogates, some hundred
+    levels.
+    """
+    return _COMPACT.to_json(value)
+
+
+_COMPACT = TypeAdapter[Any](
+    Any, config=ConfigDict(ser_json_inf_nan="constants")
+).serializer
 
 
 def json_weight(text: str | bytes | bytearray) -> int:
@@ -597,10 +622,14 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     The types of older and dated versions begin with that of their kind.
     """
     name = as_text(tool.get("type"))
-    for kind in TOOL_KINDS.values():
-        if name.startswith(kind.type):
-            return kind
+    if name.startswith(_HOSTED_TYPES):  # most tools are functions
+        for kind in TOOL_KINDS.values():
+            if name.startswith(kind.type):
+                return kind
     return _NO_TOOL
+
+
+_HOSTED_TYPES = tuple(TOOL_KINDS)
 
 
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
@@ -737,6 +766,16 @@ def answer_as_text(item: Item) -> Item:
     return {"type": "message", "role": "assistant", "content": message_text(item)}
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
+def with_item_id(item: Item) -> Item:
+    """Return reasoning or a call with an id, always the same for the same item."""
+    prefix = _ID_PREFIXES.get(item_type(item))
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+
+
 def has_text(item: JsonObject) -> bool:
     """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))
@@ -781,11 +820,6 @@ def flat_annotation(annotation: Item) -> Item:
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
     return annotation
-
-
-def find_call_ids(items: Iterable[Item]) -> set[str]:
-    """Return the ids of all calls that our side has to answer."""
-    return {as_text(item.get("call_id")) for item in items if is_call(item)}
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
@@ -1039,7 +1073,7 @@ _MEDIA_TYPES = {"svg": "svg+xml"}
 
 def image_format(item: JsonObject) -> str:
     """Return the format of a generated image, in the words of the API."""
-    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    label = _DATA_URL.match(as_text(item.get("result")))
     if label is None:
         return str(item.get("output_format") or "png")
     subtype = label[1].lower()
@@ -1064,7 +1098,7 @@ def _image_label(item: JsonObject) -> str | None:
     result = as_text(item.get("result"))
     if not result:
         return None
-    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+    if _DATA_URL.match(result) or is_web_address(result):
         return ""
     if ":" in result[:_LONGEST_LABEL]:
         return None
@@ -1489,9 +1523,8 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
     message = ""
-    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+    for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
@@ -1556,6 +1589,12 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Moonshot, as a 429
+        case "" if kind == "engine_overloaded_error":
+            return "server_is_overloaded"
+        # Zhipu, whose words are Chinese; it has no types
+        case number if not kind and number in _CODES_OF_ZHIPU:
+            return _CODES_OF_ZHIPU[number]
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
@@ -1564,6 +1603,9 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # Google, with a status of 400
+        case _ if message.startswith("User location is not supported for the API"):
+            return "unsupported_country_region_territory"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -1582,6 +1624,11 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # llama.cpp, Ollama and LM Studio, of a format such as WebP
+    r"|Failed to load image or audio file"
+    # Ollama; Google
+    r"|invalid image input\Z|Unable to process input image\b"
+    r"|Unable to submit request because it has a mimeType parameter with value image/"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -1593,13 +1640,29 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     are those of OmniRoute and of Codex's own server.
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
-    for value in (*values, headers.get("X-RateLimit-Reset")):
+    values.append(headers.get("X-RateLimit-Reset"))
+    for row in as_list(fields.get("details")):  # Google's, as "37s"
+        delay = as_text(as_mapping(row).get("retryDelay"))
+        values.append(delay.removesuffix("s"))
+    for value in values:
         reset = as_seconds(value)
         if reset is not None:
             return reset
     return None
 
 
+_AROUND_ERRORS = ("upstream_error", "ResponseMetadata", "Error")
+"""What else is around an error, at claude-code-hub (its issue 518) and Volcengine."""
+_KEYS_OF_WORDS = (
+    "message",
+    "detail",
+    "errorMessage",
+    "error_message",
+    "Message",
+    "msg",
+)
+"""Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
+20005), have the API's body in them; AWS begins with a capital."""
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
@@ -1617,11 +1680,14 @@ def _error_fields(wire: object) -> JsonObject:
         if not isinstance(wire, Mapping):
             break
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
-        if _are_issues(inner):
-            return _read_issues(as_list(inner))
+        for issues in (inner, wire.get("issues")):
+            if _are_issues(issues):
+                return _read_issues(as_list(issues))
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
-        if not isinstance(inner, Mapping):
+        for key in () if wire.get("message") else _AROUND_ERRORS:
+            inner = inner or as_mapping(wire.get(key))
+        if not isinstance(inner, Mapping) or not inner:
             break
         wire = inner
     if isinstance(wire, str):
@@ -1635,7 +1701,13 @@ def _error_fields(wire: object) -> JsonObject:
         exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
         place = _join_place(as_list(exact.get("loc"))[1:])
         return {"message": exact.get("msg"), "param": place}
-    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
+    fault = as_mapping(fields.get("fault"))
+    if fault:  # Apigee
+        code = value_at(fault, "detail", "errorcode")
+        return {"message": fault.get("faultstring"), "code": code}
+    # xAI: the code is next to the words. Servers in Java and of Node.js have the name of
+    # the status there, and the words under their usual name.
+    if isinstance(fields.get("error"), str) and not fields.get("message"):
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):
         # LiteLLM's guardrails; Mistral, of what does not fit its types
@@ -1666,10 +1738,24 @@ _SAME_CODES = {
     # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
     "Arrearage": "insufficient_quota",
     "AccountOverdueError": "insufficient_quota",
+    "AllocationQuota.FreeTierOnly": "insufficient_quota",
+    "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # Groq, of a model that did not write the JSON it was asked for
+    "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
+_CODES_OF_ZHIPU = {
+    "1113": "insufficient_quota",
+    "1211": "model_not_found",
+    "1261": "context_length_exceeded",
+    "1301": CONTENT_FILTER,
+    # Limits of a plan, of hours, a week or a month; a plan that has ended
+    "1308": "usage_limit_reached",
+    "1309": "usage_limit_reached",
+    "1310": "usage_limit_reached",
+}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -1794,6 +1880,352 @@ _PRINTED_BODY = re.compile(r"\{'error': ?\{")
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.causes
+#
+# What an error of the API is about, as a word: its own code, or one of ours.
+#
+# Other servers, and some of OpenAI's refusals, have no code, one for many causes, or a
+# wrong one; then a status, a place in the request or certain words tell the cause. The
+# message for each word is in `endings`.
+# --------------------------------------------------------------------------------------
+
+
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+NO_RESPONSES_API = "no_responses_api"
+"""Our word for a server that answers at every address, and says so with a status of 200."""
+REFUSED_SAFEGUARD = "refused_safeguard"
+"""Our word for a server that refuses one of `STRICT_LACKS`."""
+STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
+"""Safeguards that are never left out after a refusal, and are not in strict requests."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
+
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "moderation_blocked",
+        CONTENT_FILTER,
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
+"""Ends of such codes, also of those that nobody listed."""
+
+FINAL_CODES = SAFETY_STOPS | {
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    WRONG_KEY,
+    NO_RESPONSES_API,
+}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
+
+NO_CREDIT = "insufficient_quota"
+NO_CREDIT_CODES = frozenset(
+    {
+        NO_CREDIT,
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
+        # Codex's own server: a limit of hours or days
+        "usage_limit_reached",
+        "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
+
+FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = FILE_CODES | frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image, or of another file in the chat."""
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(code in FINAL_CODES for code in _list_codes(error))
+
+
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
+    return is_known or find_certain_cause(error) == NO_CREDIT
+
+
+_REJECTED_CODES = (
+    "invalid_request",
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def failure_words(error: ApiError) -> list[str]:
+    """Return the words that a message can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
+def refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a message can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
+    if status == 401:
+        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
+        about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status in (400, 422) and error.param in STRICT_LACKS:
+        words.append(REFUSED_SAFEGUARD)
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not is_about_address(error):
+            own_word = ""
+    words.append(own_word)
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
+_PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
+    (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
+        # Volcengine; Cohere.
+        r"|exceed max message tokens|too many tokens: size limit exceeded"
+        r"|'input(\S*(content|text))?': (array|string) too long",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
+        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|model is not supported when using Codex"
+        # DashScope; OpenRouter.
+        r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
+        r"|\bunsupported model\b|is not a valid model ID\b",
+        "model_not_found",
+    ),
+    (
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported"
+        # xAI, of a model that only draws.
+        r"|is an image model and is therefore not available"
+        # NVIDIA, which names a model's server and the account in place of the model.
+        r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits"
+        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        r"|reaching the monthly spending limit|used up your daily free allocation"
+        r"|out of call volume quota"
+        # OpenRouter, of a day
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
+        NO_CREDIT,
+    ),
+    (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+_CERTAIN_PHRASES = (
+    (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    # OpenAI; Google, with a status of 400
+    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # Azure, with a status of 401: a role of Entra ID
+    (r"lacks the required data action", MISSING_SCOPE),
+    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
+    # Azure, of a dated version in the address
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
+    # Bedrock, as a 403
+    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
+    # xAI, as a 429 (continuedev/continue 10373)
+    (
+        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        NO_CREDIT,
+    ),
+    (r"\ALoading model\b", LOADING_MODEL),
+    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
+    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    (
+        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        CONTENT_FILTER,
+    ),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+_MAX_SEARCHED = 2000
+"""Characters of a message; what follows may quote a chat."""
+
+
+def find_certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says.
+
+    A policy that is not known here is one all the same.
+    """
+    code = error.code or ""
+    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
+        return "invalid_prompt"
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
+def _list_codes(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:_MAX_SEARCHED]
+    codes = [find_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            codes.append(code)
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]
 
 
 # --------------------------------------------------------------------------------------
@@ -2066,102 +2498,6 @@ _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
-MISALIGNMENT = "misalignment_policy_violation"
-"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
-neither by another attempt nor elsewhere nor without its reasoning."""
-FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_above_rate_limit"
-"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
-than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
-WRONG_KEY = "invalid_api_key"
-MISSING_SCOPE = "missing_scope"
-UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
-UNVERIFIED = "unverified_organization"
-"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
-DENIED_MODEL = "denied_model"
-"""Our word for a 401 or 403 whose `param` is the model."""
-FIREWALL_PAGE = "firewall_page"
-GATEWAY_PAGE = "gateway_page"
-"""Our words for a page that came in place of the API's answer."""
-NO_RESPONSES_API = "no_responses_api"
-"""Our word for a server that answers at every address, and says so with a status of 200."""
-REFUSED_SAFEGUARD = "refused_safeguard"
-"""Our word for a server that refuses one of `STRICT_LACKS`."""
-STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
-"""Safeguards that are never left out after a refusal, and are not in strict requests."""
-LOADING_MODEL = "loading_model"
-"""Our word for what llama.cpp says until it can answer."""
-REJECTED = "rejected"
-"""Our word for a stream that says that the request cannot be answered."""
-
-SAFETY_STOPS = frozenset(
-    {
-        MISALIGNMENT,
-        "cyber_policy",
-        "bio_policy",
-        "invalid_prompt",
-        "image_content_policy_violation",
-        "content_policy_violation",
-        "moderation_blocked",
-        CONTENT_FILTER,
-    }
-)
-"""Codes of refusals for what a chat is about. No other server is asked instead."""
-
-_POLICY_SUFFIXES = ("_policy", "_policy_violation")
-"""Ends of such codes, also of those that nobody listed."""
-
-FINAL_CODES = SAFETY_STOPS | {
-    FLEX_UNAVAILABLE,
-    REQUEST_TOO_LARGE,
-    WRONG_KEY,
-    NO_RESPONSES_API,
-}
-"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
-
-NO_CREDIT = "insufficient_quota"
-NO_CREDIT_CODES = frozenset(
-    {
-        NO_CREDIT,
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-        "billing_not_active",
-        "billing_hard_limit_reached",
-        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
-        "budget_exceeded",
-        # Codex's own server: a limit of hours or days
-        "usage_limit_reached",
-        "usage_not_included",
-        "exceeded_current_quota_error",  # Moonshot
-    }
-)
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
-_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-"""Ends of such codes, also of those that nobody listed."""
-
-_FILE_CODES = frozenset({"unsupported_file"})
-IMAGE_CODES = _FILE_CODES | frozenset(
-    {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
-    }
-)
-"""Codes of refusals of an image, or of another file in the chat."""
-
 _UNREADABLE_MODEL = (
     "The model wrote something that its server could not read{code}. Try again."
 )
@@ -2234,7 +2570,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
-        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
+        **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
         REJECTED: "The model's server rejected the request{code}{param}. Sending it "
         "again does not help; an administrator can find the details in the log.",
         "": "The model's server reported an error{code}. Try again.",
@@ -2444,7 +2780,6 @@ ASKED_MODEL = "this model"
 """Stands in a message for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
@@ -2468,7 +2803,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     if error.status:
         return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    word = _message_word(_list_failure_words(error))
+    word = _message_word(failure_words(error))
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     message = form.format(
         code=_fill_in(code),
@@ -2481,7 +2816,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 def ending_of_refusal(status: int, error: ApiError) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
+    word = _message_word(refusal_words(status, error))
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -2526,12 +2861,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 def _find_code(error: ApiError) -> str | None:
     """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_find_certain_cause(error) or error.code or error.type)
-
-
-def is_final(error: ApiError) -> bool:
-    """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(code in FINAL_CODES for code in _list_codes(error))
+    return api_word(find_certain_cause(error) or error.code or error.type)
 
 
 _MAX_NOTICE = 600
@@ -2564,91 +2894,17 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
-_REJECTED_CODES = (
-    "invalid_request",
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
-)
-"""Codes and types that say that the request itself cannot be answered."""
-
-
-def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a message can be found by without a status."""
-    words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
-        words.append(REJECTED)
-    return words
-
-
-_UNCERTAIN_STATUSES = (403, 429)
-"""A page with one of these comes from a firewall, which knows no key; those from 500 on
-come from a gateway."""
-
-
-def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a message can be found by, the most certain first."""
-    if status < 400:
-        return ["3"]
-    own_word = str(status)
-    if error.is_page:
-        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
-        return [page] if is_uncertain else [own_word, page]
-    codes = [code for code in _list_codes(error) if code != own_word]
-    if status in (401, 403) and error.param == "model":
-        # LiteLLM: type `key_model_access_denied`, and others for teams and users
-        # (BerriAI/litellm 39660).
-        codes.append(DENIED_MODEL)
-    if status == 401:
-        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
-        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
-        return [*(code for code in codes if code in about_keys), own_word]
-    words = [*codes, _find_attachment(error)]
-    if status in (400, 422) and error.param in STRICT_LACKS:
-        words.append(REFUSED_SAFEGUARD)
-    if status == 404:
-        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
-        # deployment for this resource does not exist".
-        if _ABOUT_A_MODEL.search(error.message):
-            words.append("model_not_found")
-        if not is_about_address(error):
-            own_word = ""
-    words.append(own_word)
-    if status >= 500:
-        words.append("5")
-    return words
-
-
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
-_UNKNOWN_ADDRESS = "Invalid URL"
-"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
-type and names no place, either."""
-
-
-def is_about_address(error: ApiError) -> bool:
-    """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
-        return False
-    is_of_the_api = error.type == "invalid_request_error"
-    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
-
-
-def has_no_credit(error: ApiError) -> bool:
-    """Say whether an account is empty, which no wait fills."""
-    code = error.code or ""
-    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
-    return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
 def names_lasting_cause(error: ApiError) -> bool:
     """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(_list_failure_words(error))
+    word = _message_word(failure_words(error))
     return word in ("context_length_exceeded", "model_not_found")
+
+
+def says_overloaded(error: ApiError) -> bool:
+    """Say whether a stream says that its model is overloaded, whatever type it names."""
+    return _message_word(failure_words(error)) == "server_is_overloaded"
 
 
 def is_too_long(status: int, error: ApiError) -> bool:
@@ -2658,13 +2914,13 @@ def is_too_long(status: int, error: ApiError) -> bool:
     """
     if error.code == "array_above_max_length":
         return False
-    word = _message_word(_list_refusal_words(status, error))
+    word = _message_word(refusal_words(status, error))
     return word == "context_length_exceeded"
 
 
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
-    word = _message_word(_list_refusal_words(status, error))
+    word = _message_word(refusal_words(status, error))
     return word not in ("", str(status), "5")
 
 
@@ -2674,27 +2930,11 @@ def names_model(status: int, error: ApiError) -> bool:
     Below 400, `status` is that of a stream with an error.
     """
     status = status if status >= 400 else error.status
-    words = _list_failure_words(error)
+    words = failure_words(error)
     if status:
-        words = _list_refusal_words(status, error)
+        words = refusal_words(status, error)
     word = _message_word(words)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
-
-
-_ATTACHMENT = re.compile(
-    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
-    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
-)
-"""The `param` of a refused image or file: only such parts have these fields."""
-_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
-
-
-def _find_attachment(error: ApiError) -> str:
-    """Return the code for the kind of attachment that `param` names; empty for none."""
-    match = _ATTACHMENT.fullmatch(error.param or "")
-    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
-        return ""
-    return "invalid_image" if match["image"] else "unsupported_file"
 
 
 def _message_word(words: Iterable[str]) -> str:
@@ -2722,131 +2962,6 @@ def failure_status(failure: Failure) -> str:
         status = 429 if is_busy else failure.error.status or status
     cause = causes.get(status, f"has trouble (HTTP {status})")
     return f"The model's server {cause}."
-
-
-_PHRASES = (
-    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
-    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
-    (r"\borganization must be verified to", UNVERIFIED),
-    (
-        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
-        # above 10,485,760 characters: "Invalid 'input': array too long".
-        r"context (size|window|length)|ContextWindow"
-        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
-        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
-        r"|exceeds the maximum number of tokens|exceeded model token limit"
-        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
-        # Anthropic, of input and output together; DashScope; TGI.
-        r"|exceeds? context limit|range of input length should be"
-        r"|`inputs` must have less than"
-        r"|'input(\S*(content|text))?': (array|string) too long",
-        "context_length_exceeded",
-    ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
-    (
-        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
-        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
-        r"|model is not supported when using Codex",
-        "model_not_found",
-    ),
-    (
-        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Copilot and Ollama.
-        r"no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '/v1/responses' API"
-        r"|not accessible via the /responses|does not support chat\b"
-        # Bedrock
-        r"|model identifier is invalid|with on-demand throughput isn.t supported",
-        "model_not_found",
-    ),
-    (
-        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
-        r"insufficient (balance|credits|funds)|credit balance is too low"
-        r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
-        r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
-        # OpenRouter, of a day
-        r"|free-models-per-day"
-        # SiliconFlow; Ollama's cloud, of hours or a week.
-        r"|balance is insufficient|reached your (\w+ )?usage limit",
-        NO_CREDIT,
-    ),
-    (r"RateLimitError", "rate_limit_exceeded"),
-    # Codex's own server, in a stream
-    (r"\bmodel is at capacity\b", "server_is_overloaded"),
-)
-"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
-
-
-_MAX_SEARCHED = 2000
-_CERTAIN_PHRASES = (
-    (
-        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
-        REQUEST_TOO_LARGE,
-    ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
-    # Azure, with a status of 401: a role of Entra ID
-    (r"lacks the required data action", MISSING_SCOPE),
-    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
-    # Azure, of a dated version in the address
-    (
-        r"Responses API is enabled only for api-version|\AAPI version not supported",
-        NO_RESPONSES_API,
-    ),
-    # Bedrock, as a 403
-    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # xAI, as a 429 (continuedev/continue 10373)
-    (
-        r"\AYour team \S{1,64} has either used all available credits or reached its",
-        NO_CREDIT,
-    ),
-    (r"\ALoading model\b", LOADING_MODEL),
-    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # DeepSeek, MiniMax: with the code of any refusal, or with none
-    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
-    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
-    (
-        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
-        CONTENT_FILTER,
-    ),
-    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
-    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
-    (r"\AYour organization must be verified to", UNVERIFIED),
-)
-"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
-
-
-def _find_certain_cause(error: ApiError) -> str | None:
-    """Return the code that the words of an error mean, whatever its own code says.
-
-    A policy that is not known here is one all the same.
-    """
-    code = error.code or ""
-    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
-        return "invalid_prompt"
-    text = error.message[:_MAX_SEARCHED]
-    for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
-            return code
-    return None
-
-
-def _list_codes(error: ApiError) -> list[str]:
-    """Return the codes of an error, the most certain first."""
-    text = error.message[:_MAX_SEARCHED]
-    codes = [_find_certain_cause(error), error.code, error.type]
-    for phrase, code in _PHRASES:
-        if re.search(phrase, text, re.IGNORECASE):
-            codes.append(code)
-    # "3" and "5" are words for many statuses, which no server sends.
-    return [code for code in codes if code and len(code) > 1]
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
@@ -4770,19 +4885,21 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348).
-    rf"|`{_NAME}` must be one of\b",
+    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
+    rf"|`{_NAME}` must be one of\b"
+    rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
-    rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
+    rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported"
-    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
-    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
+    rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
     rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
@@ -4793,8 +4910,12 @@ _LACKING_PARAMETER = re.compile(
 """What servers say that do not know a parameter, whatever its value."""
 _REASONING_VALUE = re.compile(
     r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
+    r"|\b(output_config\.effort) '\w{1,20}' is not supported"
+    r"|\bfunction tools with (reasoning_effort) are not supported",
+    re.IGNORECASE,
 )
-"""What Ollama, and vLLM of gpt-oss, say of an effort before they name theirs."""
+"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs, and
+OpenAI in Chat Completions (aaif-goose/goose 9825)."""
 _LISTED_VALUES = re.compile(
     r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
@@ -4803,6 +4924,7 @@ _OTHER_NAMES = {
     "reasoning_effort": "reasoning.effort",
     "reasoningeffort": "reasoning.effort",
     "reasoning value": "reasoning.effort",
+    "output_config.effort": "reasoning.effort",
     "verbosity": "text.verbosity",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -4822,15 +4944,19 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_RESERVED_NAME = re.compile(
+    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
+)
+"""What DashScope says of a function that has the name of one of its own tools."""
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
 """What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
 _REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
     re.IGNORECASE,
 )
 """What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197)."""
+(langchain-ai/langchain-litellm 197). Volcengine has none."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -5108,14 +5234,16 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
+        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
         kinds |= self._find_names(_REQUESTED_TOOL)
         kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
-        if self.error.code == "invalid_value":
-            # A tool's own error, as `image_generation_user_error`.
-            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        # A tool's own error, as `image_generation_user_error`.
+        kind_of_tool, is_own, _ = (self.error.type or "").partition("_user_error")
+        if is_own:
+            kinds.add(kind_of_tool)
         for tool in declared_tools(self.sent.payload):
             kind = tool.get("type")
             is_named = kind in kinds or tool.get("server_label") in labels
@@ -6214,6 +6342,48 @@ class AnswersAsTexts(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class StateIds(RequestRepair):
+    """Reasoning and calls have ids, for servers that demand one of each."""
+
+    message = "The model's server demands ids of earlier items: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutEmptyTexts(RequestRepair):
+    """No text is empty: one next to an image goes, one alone says that it is none."""
+
+    message = "The model's server does not accept empty texts: leaving them out."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), str | list):
+                    changed[key] = _without_empty_texts(item[key])
+            items.append(changed)
+        return {**payload, "input": items}
+
+
+_EMPTY_TEXT = "[No text.]"
+
+
+def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
+    if isinstance(content, str):
+        return content if content.strip() else _EMPTY_TEXT
+    kept = [part for part in content if not _is_empty_text(part)]
+    return kept or [{**part, "text": _EMPTY_TEXT} for part in content[:1]]
+
+
+def _is_empty_text(part: object) -> bool:
+    text = as_mapping(part).get("text")
+    return isinstance(text, str) and not text.strip()
+
+
+@dataclass(frozen=True, slots=True)
 class LimitMedia(RequestRepair):
     """Of more than `most` images or files the oldest become a line of text."""
 
@@ -6829,7 +6999,7 @@ def is_transient(failure: Failure) -> bool:
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told
+        return not is_told or says_overloaded(error)
     return _is_retried_status(failure.status)
 
 
@@ -6944,8 +7114,12 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
-    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
-    r"|thought signature is not valid",
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
+    r"|thought signature is not valid|corrupted thought signature"
+    r"|thought_signature' \(TYPE_BYTES\)"
+    # Anthropic; Bedrock (linanwx/nagobot 21).
+    r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
@@ -6971,7 +7145,10 @@ _CALLS_APART = re.compile(
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
-    r"|invalid Gemini function call history",
+    r"|invalid Gemini function call history"
+    # Mistral, and its templates: also of a question after a result.
+    r"|not the same number of function calls and responses"
+    r"|unexpected role 'user' after role 'tool'",
     re.IGNORECASE,
 )
 """What others say of it, or of calls that a gateway has torn apart."""
@@ -6986,12 +7163,16 @@ _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(
-    r"image input is not supported|does not support image input"
+    r"image input is not supported|\bdo(?:es)? not support image input"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
     r"|is not a multimodal model|at most 0 image|does not support images\b"
     r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`",
+    r"|unknown variant `image_url`"
+    # Bedrock; OpenAI's older models.
+    r"|doesn't support the image field|image_url is only supported by certain models"
+    # DashScope, of a model that reads texts alone.
+    r"|The error info is \[Unexpected item type in content",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -7041,17 +7222,19 @@ _ROOM_LEFT = re.compile(
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
 _TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
     r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types",
+    r"|\bunknown part type: input_file|does not support file content types"
+    r"|\binvalid value: file\. supported values are:",
     re.IGNORECASE,
 )
 _TAKES_TEXT_OUTPUTS = re.compile(
     r"Output of tool call should be 'Input text'"
     r"|FunctionCallOutput\.output of type string"
+    r"|`function_response\.parts` is not supported for this model"
 )
-"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
-15406) say of the image of a tool."""
+"""What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
+15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
@@ -7060,7 +7243,8 @@ _ENDS_WITH_USER = re.compile(
     r"|final assistant content cannot end with trailing whitespace"
     r"|expected last role user or tool\b"
     # Perplexity; Google.
-    r"|last message must have role .?user|single turn requests end with a user role",
+    r"|last message must have role .?user|single turn requests end with a user role"
+    r"|requests ending with a model turn are not supported",
     re.IGNORECASE,
 )
 """What servers say of an answer that is to be continued."""
@@ -7081,14 +7265,24 @@ _FUNCTIONS_ALONE = re.compile(
 """What servers say of tools that they do not have, without a name or a place."""
 _NO_GRAMMAR = re.compile(
     r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar",
+    r"|automatic parser generation failed|features not supported by xgrammar"
+    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+    r"|schema produces a constraint that has too many states"
+    r"|invalid decoding guidance syntax|invalid function format: unhashable"
+    r"|is not a valid moonshot flavored json schema",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools."""
+template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
+its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
+_NO_IMAGE_DEPLOYMENT = re.compile(
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
+    re.IGNORECASE,
+)
+"""What Azure says of drawing without its header (openai/codex 31815)."""
 _NOT_TOGETHER = re.compile(
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported",
@@ -7097,8 +7291,27 @@ _NOT_TOGETHER = re.compile(
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(r"does not support thinking\b")
-"""What Ollama says of an effort for a model that does not reason."""
+_THINKS_NOTHING = re.compile(
+    r"does not support thinking\b|thinking budget is not supported"
+    r"|\bthink value \S{1,20} is not supported",
+    re.IGNORECASE,
+)
+"""What Ollama and Google say of an effort for a model that does not reason."""
+_MUST_THINK = re.compile(
+    r"reasoning is mandatory for this endpoint|only works in thinking mode",
+    re.IGNORECASE,
+)
+"""What OpenRouter and Google say of no effort for a model that always thinks."""
+_CHOICE_NOT_TAKEN = re.compile(
+    # DeepSeek; DashScope; Kimi; Anthropic.
+    r"does not support this tool_choice|tool_choice parameter does not support being set"
+    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
+    r"|may not be enabled when tool_choice forces tool use"
+    # vLLM, of gpt-oss.
+    r"|only 'auto' (or 'none' )?tool_choice is supported",
+    re.IGNORECASE,
+)
+"""What servers say of a choice that forces a call of a model that thinks."""
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
@@ -7119,13 +7332,33 @@ _SHORT_IDS = re.compile(
     # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
     r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
+_TEXT_IS_EMPTY = re.compile(
+    # Anthropic; Bedrock; Moonshot; xAI.
+    r"text content blocks must (?:be non-empty|contain non-whitespace)"
+    r"|text field in the ContentBlock object at \S{1,60} is blank"
+    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+    r"|each message must have at least one content element"
+    # Google.
+    r"|must include at least one parts field|\bcontents\.parts must not be empty"
+    r"|\bmodel input cannot be empty",
+    re.IGNORECASE,
+)
+"""What servers say of a text without a word, such as that of an image alone."""
+_LACKS_ID = re.compile(r"\bmissing field `id`")
+"""What servers in Rust say of an item, whose place they name."""
+_OF_THE_SCHEMA = "invalid_payload"
+"""Azure's code at the address of a project, of reasoning without an id
+(NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
 _LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
 """What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
     r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer",
+    r"|unexpected role '?developer|unexpected role 'system' after role"
+    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+    r"|unknown variant `developer`|\bdeveloper is not one of \["
+    r"|input tag 'developer' found using 'role'",
     re.IGNORECASE,
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
@@ -7139,8 +7372,9 @@ _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
 3038)."""
-_BLAMES_ITSELF = frozenset({200, 500})
-"""Statuses of a server's own trouble, with which it may also refuse."""
+_BLAMES_ANOTHER = frozenset({200, 405, 500})
+"""Statuses of another cause, with which servers also tell what a model cannot do
+(DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -7183,7 +7417,7 @@ def find_repair(
     candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
-    elif failure.status in _BLAMES_ITSELF:
+    elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
         candidates = _by_credit(refusal)
@@ -7253,7 +7487,7 @@ def _blind_steps(
     may_be_options = is_checked and not names_cause
     if may_be_options:
         yield LeaveOutOptions()
-    elif parameter == "tools":
+    elif outer_name(parameter) == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
         yield OfferFunctionsAlone()
@@ -7300,6 +7534,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
+    if refusal.error.code == _OF_THE_SCHEMA:
+        yield TriedRepair(StateIds())
+        yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
@@ -7328,6 +7565,10 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
+    for tool in declared_tools(refusal.sent.payload):
+        if tool.get("type") == "image_generation":
+            drawing = _without_tool(refusal, tool).repair
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
 def _by_words(
@@ -7358,6 +7599,14 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
+    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    if names_id and with_item_id(place.value) != place.value:
+        yield TriedRepair(StateIds(), is_named=is_named)
+    # The server wants a text there, or names the types of parts that it takes.
+    if place.keys in (("output",), ("output", "type")):
+        yield TriedRepair(TextOutputs(), is_named=is_named)
+    if place.keys[-1:] == ("detail",) and {"low", "high"} & refusal.quoted_words:
+        yield TriedRepair(StateDetail(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
@@ -7420,10 +7669,13 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
     yield from _by_output_limit(refusal)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
+        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
         (_STREAMS_ALONE, AskForStream()),
         (_ONE_CALL, SeparateCalls()),
         (_SHORT_IDS, ShortCallIds()),
@@ -7436,6 +7688,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
         (_NO_GRAMMAR, PlainSchemas()),
         (_NO_GRAMMAR, LeaveOutFunctions()),
+        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)
@@ -8793,6 +9046,9 @@ def _choice_key(tool: Item) -> tuple[str, str, str]:
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 """What reasoning models reject, or accept only with the effort `none`."""
 
+_LOGPROBS = "message.output_text.logprobs"
+"""What a request includes if it asks for `logprobs`, as in Chat Completions."""
+
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
 
@@ -8956,6 +9212,8 @@ def build_request(
     }
     fields |= _background_fields(fields, settings)
     _fit_to_model(fields, facts, effort_in_use)
+    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
+        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
     return ResponsesRequest(**fields)
 
 
@@ -8979,11 +9237,7 @@ def _fit_to_model(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove sampling that a model refuses, and bring the length into its bounds."""
-    # "logprobs are not supported with reasoning models." (recorded, 630)
-    takes_sampling = facts.sampling == "always"
-    if facts.sampling == "with_none":
-        takes_sampling = effort == "none"
-    if not takes_sampling:
+    if not _takes_sampling(facts, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -8991,6 +9245,16 @@ def _fit_to_model(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
+def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
+    """Say whether a model takes what `SAMPLING` names, with the effort in use.
+
+    "logprobs are not supported with reasoning models." (recorded, 630)
+    """
+    if facts.sampling == "with_none":
+        return effort == "none"
+    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -9063,6 +9327,8 @@ def unsent_parameters(
     given, errors = read_parameters(asked)
     if request.tool_choice is not None:
         given.pop("tool_choice", None)  # it may have been asked for by a bare name
+    if _LOGPROBS in (request.include or ()):
+        given.pop("logprobs", None)
     # Some items change settings. The rest of the input says nothing of them, and takes
     # long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
@@ -9102,9 +9368,6 @@ _OPENAI_ONLY = (
 )
 """How the names begin."""
 
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-"""How the ids begin that other servers ask for."""
-
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids.
@@ -9115,14 +9378,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    items: list[Item] = []
-    for item in payload["input"]:
-        kind = item_type(item)
-        if kind in _ID_PREFIXES:
-            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
-        else:
-            items.append(answer_as_text(item))
-    kept["input"] = items
+    kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
 
@@ -9453,6 +9709,12 @@ class PartialImage(NamedTuple):
     item_id: str = ""
 
 
+class ResponseOpened(NamedTuple):
+    """The server has begun to answer; gateways that ask it again say so once more."""
+
+    response_id: str
+
+
 class ItemAdded(NamedTuple):
     """An item began; its content is still missing."""
 
@@ -9514,7 +9776,15 @@ On the wire `item_id` and `output_index` name the item, or one of them: "" and -
 for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
-StreamEvent = ItemEvent | FinalResponse | StreamError | EndMark | LooseWords | None
+StreamEvent = (
+    ItemEvent
+    | ResponseOpened
+    | FinalResponse
+    | StreamError
+    | EndMark
+    | LooseWords
+    | None
+)
 """None means all other events."""
 
 
@@ -9543,8 +9813,12 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
+_SCAN_JSON = vars(json.JSONDecoder(strict=False))["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster.
+
+It takes control characters in texts, which servers leave as the model wrote them
+(earendil-works/pi 4446): the delta would be lost.
+"""
 
 _END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
@@ -9582,14 +9856,22 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
-        words = as_text(wire.get("message"))
+        words = as_text(wire.get("message") or wire.get("error_message"))
         if words and "type" not in wire:
             return LooseWords(read_api_error(wire))
         return None
     except _ODD_EVENT:
+        # Servers that frame twice send `data: data: {...}` (shimmy 26, aprender 2015).
+        bare = _FIELD_IN_DATA.sub("", text)
+        if bare != text:
+            return parse_event(event._replace(data=bare))
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+_FIELD_IN_DATA = re.compile(r"\A(?:data:\s*)+")
+"""No JSON begins so."""
 
 
 _OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
@@ -9603,6 +9885,24 @@ def is_opening(event: ServerSentEvent) -> bool:
     """
     name = event.event
     return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
+
+
+_OPENED = re.compile(
+    r'\{"type":"response\.created",(?:"sequence_number":\d{1,9},)?'
+    r'"response":\{"id":"([\w-]{1,200})"'
+)
+"""How the first event begins, as OpenAI writes it."""
+
+
+def read_opening(event: ServerSentEvent) -> StreamEvent:
+    """Return what is used of such an event, which is not parsed: the id."""
+    opened = _OPENED.match(event.data)
+    return ResponseOpened(opened[1]) if opened else None
+
+
+def _read_opened(wire: JsonObject) -> StreamEvent:
+    response_id = as_text(value_at(wire, "response", "id"))
+    return ResponseOpened(response_id) if response_id else None
 
 
 def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
@@ -9620,9 +9920,14 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
     ):
         return None
     # In the flat form `type` is only "error".
-    return read_api_error(
+    error = read_api_error(
         {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
     )
+    # Codex's own server has the status of HTTP next to the error (openai/codex 10324),
+    # and gateways pass it on.
+    stated = error._replace(code=str(wire.get("status") or wire.get("status_code")))
+    says_nothing = error.code is None and error.type is None
+    return stated if says_nothing and stated.status else error
 
 
 def refuse_completion(wire: JsonObject) -> None:
@@ -9674,9 +9979,24 @@ def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return NO_INDEX
-    if not -_MOST < _check_type(index, int) < _MOST:
-        return NO_INDEX
-    return int(index)
+    place = _read_place(index)
+    return place if -_MOST < place < _MOST else NO_INDEX
+
+
+_NUMBER_AS_TEXT = re.compile(r"-?[0-9]{1,20}")
+
+
+def _read_place(value: object) -> int:
+    """Return the number of a place; raises TypeError for anything else.
+
+    Gateways whose JSON has no whole numbers, or only texts, write `0.0` or `"0"`, as
+    they do for counts of tokens.
+    """
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _NUMBER_AS_TEXT.fullmatch(value):
+        return int(value)
+    return _check_type(value, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -9701,7 +10021,8 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
             if not text:
                 raise TypeError
         if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
+            part_index = _read_place(part_index)
+            index = _read_place(index)
         if not -_MOST < part_index < _MOST:
             part_index = 0
         if not -_MOST < index < _MOST:
@@ -9723,8 +10044,8 @@ _KINDS_OF_PARTS = {
 }
 
 
-def _read_part(place: str, wire: JsonObject) -> StreamEvent:
-    """Return the whole text of a part that has ended; its place is the field `place`.
+def _read_part_end(field: str, wire: JsonObject) -> StreamEvent:
+    """Return the whole text of a part that has ended; its place is in the `field`.
 
     Some answers have their text nowhere else (RooCodeInc/Roo-Code 11621).
     """
@@ -9733,7 +10054,7 @@ def _read_part(place: str, wire: JsonObject) -> StreamEvent:
     text = part_text(part)
     if kind is None or not text:
         return None
-    number = _check_type(wire.get(place) or 0, int)
+    number = _read_place(wire.get(field) or 0)
     item_id = as_text(wire.get("item_id"))
     return PartDone(_read_index(wire), kind, number, text, item_id)
 
@@ -9771,6 +10092,8 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     answer was cut off (vllm-project/vllm 45386).
     """
     response = as_mapping(wire.get("response"))
+    if not response and "output" in wire:  # not inside (7836246/cursor2api 115)
+        response = wire
     own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status
@@ -9803,6 +10126,8 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    # What OpenAI's packages called it before (openai-python 1.76 to 1.99).
+    _TextEvent("reasoning_summary", "summary", "summary_index", "text"),
     # What Open Responses and its gateways call a thought that grows; other gateways.
     _TextEvent("reasoning", "reasoning", "content_index", "text"),
     _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
@@ -9831,10 +10156,11 @@ def _text_readers() -> Mapping[str, _Reader]:
 
 _READERS: Mapping[str, _Reader] = {
     **_text_readers(),
-    "response.content_part.done": partial(_read_part, "content_index"),
-    "response.reasoning_summary_part.done": partial(_read_part, "summary_index"),
+    "response.content_part.done": partial(_read_part_end, "content_index"),
+    "response.reasoning_summary_part.done": partial(_read_part_end, "summary_index"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
+    "response.created": _read_opened,
     "response.output_item.added": partial(_read_item, ItemAdded),
     "response.output_item.done": partial(_read_item, ItemDone),
     "response.completed": partial(_read_final, "completed"),
@@ -9874,9 +10200,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
+    """One response ended, however it did."""
 
 
 class Status(NamedTuple):
@@ -9926,27 +10250,12 @@ class HiddenMessage(NamedTuple):
     item: Item
 
 
-class RunWork(NamedTuple):
-    """What a run took that users see as several rounds.
-
-    `seconds` are those of the model and of tools, without the time of users.
-    """
-
-    rounds: int
-    tool_calls: int
-    seconds: float
-
-
 SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 """The limit of a run that is reached."""
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `cost`, `usage_note`, `window_share`, `work` and `metadata` are empty here; a host
-    fills them in.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -9956,18 +10265,8 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
-    cost: Cost | None = None
-    """None if unknown."""
     usages: tuple[Usage, ...] = ()
     """Those of all responses."""
-    usage_note: str = ""
-    """What explains the tokens."""
-    window_share: int = 0
-    """How full the model's context window is, in percent."""
-    work: RunWork | None = None
-    """Of an agent."""
-    metadata: JsonObject = MappingProxyType({})
-    """What a host stores with the last line."""
     limit: SpentLimit | None = None
     """What kept the model from calling more tools."""
 
@@ -10538,7 +10837,10 @@ def new_ulid() -> str:
 # event can be about it: the type is the same, and it is open or the event has no id. A
 # delta that names neither belongs to the newest open item that it can grow. An item of the
 # final snapshot is found by its ids, else it is the first of its type that no other item of
-# the snapshot is. Items are numbered as they come: other servers leave
+# the snapshot is. A gateway that loses its server in the middle of an answer may ask once
+# more, in the same stream: a second `response.created` names another response. What was
+# shown of the first one stays, none of its calls is made, and none of its items is meant
+# by what follows. Items are numbered as they come: other servers leave
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 # opens when it ends, with an id of ours. Some servers number the calls of each response
 # anew; such a call leaves here under an id that no earlier response has.
@@ -10588,6 +10890,10 @@ class ResponseState:
         self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
+        self._response_id = ""
+        """That of the response which the server has begun."""
+        self._begin = 0
+        """The position of its first item: those before it are of one that it gave up."""
         self._items: list[Item] = []
         """The items as they were announced."""
         self._types = set[str]()
@@ -10663,6 +10969,11 @@ class ResponseState:
                     if position is None:
                         position = self._find_renamed_call(index, item)
                     return self._end(position, index, item)
+            case ResponseOpened(response_id):
+                earlier_id = self._response_id
+                self._response_id = response_id
+                if earlier_id not in ("", response_id):
+                    return self._give_up()
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -10688,7 +10999,7 @@ class ResponseState:
         if not (self._has_end_mark and is_answered) or self._open or self._early:
             return []
         self.ending = COMPLETED
-        return [ResponseDone("completed")]
+        return [ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -10713,6 +11024,35 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+
+    def _give_up(self) -> list[RunEvent]:
+        """End the items of a response in whose place the server begins another one.
+
+        A call that was cut off is dropped. One that had ended is on the page: it gets an
+        output, so that nobody makes it.
+        """
+        for position in list(self._open):
+            if is_call(self._items[position]):
+                del self._open[position]
+        events = self._end_open("incomplete", has_snapshot=True)
+        for call in open_calls(self.output):
+            output: Item = {
+                "type": CALL_OUTPUTS[item_type(call)],
+                "call_id": call["call_id"],
+                "output": f"Error: {call.get('name')} {_GIVEN_UP}",
+                "status": "failed",
+            }
+            events += self._start(_NOWHERE, output, ())
+            events += self._tell_end(len(self._items) - 1, (), output)
+        self._begin = len(self._items)
+        self._growing = _NO_TEXT
+        self._types.clear()
+        self._ids.clear()
+        self._latest.clear()
+        self._early.clear()
+        self._open.clear()
+        self._own_call_ids.clear()
+        return events
 
     def _is_of_server(self, item: Item) -> bool:
         """Say whether the server has run a call itself: the request has no such tool.
@@ -10990,6 +11330,8 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
+            if not error and _is_filtered(response):
+                error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -11012,13 +11354,16 @@ class ResponseState:
             events += self._end_open(event.status, has_snapshot=bool(output))
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
-        # codex-router-proxy 0.5).
+        # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
+        # hermes-agent 27988).
         if self.ending == ending_of_incomplete(None) and self._ended:
             last = self._ended[max(self._ended)]
-            if item_type(last) == "function_call" and last.get("status") == "completed":
+            is_call_or_end = item_type(last) == "function_call"
+            is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
+            if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
-        return [*events, ResponseDone(event.status)]
+        return [*events, ResponseDone()]
 
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
@@ -11048,9 +11393,10 @@ class ResponseState:
         positions = [self._find_item(_NOWHERE, item) for item in items]
         taken = set(positions)
         unmatched: dict[str, deque[int]] = defaultdict(deque)
-        for known_position, known_item in enumerate(self._items):
+        for known_position in range(self._begin, len(self._items)):
             if known_position not in taken:
-                unmatched[item_type(known_item)].append(known_position)
+                known_type = item_type(self._items[known_position])
+                unmatched[known_type].append(known_position)
         for position, item in zip(positions, items, strict=True):
             same_type = unmatched[item_type(item)]
             if position is None and same_type:
@@ -11059,6 +11405,7 @@ class ResponseState:
                 yield position, item
 
 
+_GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
@@ -11098,7 +11445,7 @@ def _in_api_form(item: Item) -> Item:
 
     for kind, field in kind_of(api_item).parts:
         content = api_item.get(field)
-        if isinstance(content, str | list):
+        if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
@@ -11123,14 +11470,15 @@ _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
 
-def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
+def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back. Citations may have the form of Chat Completions.
+    servers refuse when it is sent back. A part may have no list around it. Citations may
+    have the form of Chat Completions.
     """
     parts: list[Any] = []
-    for row in [content] if isinstance(content, str) else content:
+    for row in content if isinstance(content, list) else [content]:
         if isinstance(row, str):
             if row:
                 parts.append(text_part(kind, row))
@@ -11152,8 +11500,9 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Whoever makes the call, here, in the host or at a client, would find no
-    arguments in them.
+    object twice. Models of open weights write line ends into texts as they are, where
+    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
+    host or at a client, would find no arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
     if not is_call(item):
@@ -11168,9 +11517,15 @@ def _with_plain_arguments(item: Item) -> Item:
             last = parse_json_object(text[end:])
             if last is not None and first in ({}, last):
                 return {**item, "arguments": text[end:].strip()}
+        elif _CONTROL.search(text) and parse_json_object(text) is None:
+            value = json.loads(text, strict=False)
+            escaped = json.dumps(value, ensure_ascii=False)
+            if parse_json_object(escaped) is not None:
+                return {**item, "arguments": escaped}
     return item
 
 
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 
@@ -11213,6 +11568,14 @@ def _is_answer(item: Item) -> bool:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _is_filtered(response: JsonObject) -> bool:
+    """Say whether a filter of Azure stopped a response, which may be all it tells."""
+    details = as_mapping(response.get("incomplete_details"))
+    filters = content_parts(response.get("content_filters"))
+    is_blocked = any(row.get("blocked") is True for row in filters)
+    return is_blocked or details.get("reason") == CONTENT_FILTER
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:
@@ -11790,18 +12153,15 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+    model: ResolvedModel, today: date, answering: ResolvedModel
 ) -> str:
-    """Return a message about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
+    """Return a message about the end of a model if it is near."""
     last_day = _parse_date(model.facts.shutdown)
     if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
     verb = "is" if today < last_day else "was"
     message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
-    if answering and answering.id != model.id:
+    if answering.id != model.id:
         return f"{message} {answering.name} answers instead."
     successor = model.facts.successor
     if successor:
@@ -12320,8 +12680,9 @@ trips. Cloudflare, in front of OpenAI, closes an idle connection after 400 secon
 gateways of Azure and Amazon forget one without a word after 240 and 350."""
 _IDLE_SECONDS = 190.0
 """After that, an unused session has no connection left."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
+_NO_LIMIT = 0
+"""Of connections: a chat holds one while it streams, so whoever had the most chats would
+let all others wait. The host holds a connection for each of them, too."""
 _DNS_SECONDS = 300
 """OpenAI's addresses change rarely, and each look-up delays the first words."""
 
@@ -12343,7 +12704,7 @@ class _Pool:
             self._timer.cancel()
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                limit=_MAX_CONNECTIONS,
+                limit=_NO_LIMIT,
                 keepalive_timeout=_KEEPALIVE_SECONDS,
                 ttl_dns_cache=_DNS_SECONDS,
             )
@@ -12866,9 +13227,16 @@ async def _encode(payload: JsonObject) -> bytearray:
     if not payload:
         return bytearray()
     # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
-    whole = _JSON.encode({**payload, "input": []})
-    before, opening, after = whole.partition('"input": [')
-    body = bytearray(f"{before}{opening}".encode(errors="replace"))
+    fields = {**payload, "input": []}
+    opening = b'"input":['
+    try:
+        # Not the items: of a large document it would hold more copies.
+        whole = compact_json(fields)
+    except ValueError:
+        opening = b'"input": ['
+        whole = _JSON.encode(fields).encode(errors="replace")
+    end = whole.index(opening) + len(opening)
+    body = bytearray(whole[:end])
     items = payload["input"]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
@@ -12879,7 +13247,7 @@ async def _encode(payload: JsonObject) -> bytearray:
         for begin in range(1, last, _CHARACTERS_AT_ONCE):
             piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
             body += piece.encode(errors="replace")
-    body += after.encode(errors="replace")
+    body += whole[end:]
     return body
 
 
@@ -13259,6 +13627,10 @@ _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
 
+_FIRST_SHARE = 0.1
+"""The part of it after the first delta of a text: an answer that comes at once is over
+by then, and must not wait for more."""
+
 _FEW_ANSWERS = 10
 """Of more at once, each is shown less often. What a host does with a delta costs most,
 and a process that cannot keep up shows all of them late."""
@@ -13310,6 +13682,8 @@ class _StreamReader:
         """For how many seconds the last bytes were waited for."""
         self._patience = _ENDLESS
         """After how many seconds the next delta is a slow one."""
+        self._has_text = False
+        """Whether a delta of a text has come."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
@@ -13340,13 +13714,17 @@ class _StreamReader:
         self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
-        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        is_text = last.kind in ("text", "refusal")
+        share = 1.0 if is_text else _THOUGHT_SHARE
         crowd = self._connections.open_requests / _FEW_ANSWERS
         longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
         self._patience = longest * _LATE
+        if is_text and not self._has_text and crowd < 1:
+            longest *= _FIRST_SHARE
+        self._has_text = self._has_text or is_text
         spent = self._now() - self._read_at
         seconds = longest - spent
         with self._answer.paused():
@@ -13378,7 +13756,7 @@ class _StreamReader:
         """
         for wire_event in batch:
             if self._is_new is None and is_opening(wire_event):
-                yield None
+                yield read_opening(wire_event)
                 continue
             try:
                 parsed = parse_event(wire_event)
@@ -13748,8 +14126,7 @@ class Spending:
         self._parent = parent
         self._stop: RunDone | None = None
         """The end of a run that was stopped."""
-        self._earlier_usages = 0
-        """How many of `usages` are those of earlier rounds."""
+        self._earlier = EarlierSpending()
         self._clock = PausableClock()
         self._started_at = self._clock.time()
 
@@ -13758,7 +14135,7 @@ class Spending:
         self.rounds = earlier.rounds
         self.calls = earlier.calls
         self.usages += earlier.usages
-        self._earlier_usages = len(earlier.usages)
+        self._earlier = earlier
         self._started_at -= earlier.seconds
 
     def begin_round(self) -> int:
@@ -13797,7 +14174,17 @@ class Spending:
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this run, without earlier rounds."""
-        return self.usages[self._earlier_usages :]
+        return self.usages[len(self._earlier.usages) :]
+
+    @property
+    def own_rounds(self) -> int:
+        """The responses that this run asked for."""
+        return self.rounds - self._earlier.rounds
+
+    @property
+    def own_calls(self) -> int:
+        """The calls of this run."""
+        return self.calls - self._earlier.calls
 
     @property
     def seconds(self) -> float:
@@ -14591,25 +14978,6 @@ class RepairMemory:
         self._ends[owner] = ends
 
 
-def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
-    """Return the repairs that were not in vain, once a request was accepted.
-
-    A repair was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two images, the refusal may be the same.
-    """
-    if not all_tried:
-        return []
-    helped: list[TriedRepair] = []
-    for tried, following in pairwise(all_tried):
-        is_same_refusal = tried.error == following.error
-        is_same_kind = type(tried.repair) is type(following.repair)
-        if is_same_kind or not is_same_refusal:
-            helped.append(tried)
-    # The request with the last one was accepted.
-    helped.append(all_tried[-1]._replace(helped_at_once=True))
-    return helped
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.requests.replay
 #
@@ -14656,7 +15024,7 @@ class Origin(NamedTuple):
         return self.shares_server(maker) and same_account and same_family
 
     def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
+        """Return the form in which `reasoning_details` hold it."""
         fields = {"family": self.family, "endpoint": self.endpoint}
         if self.account:
             fields["account"] = self.account
@@ -14671,6 +15039,9 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, model: str) -> Origin:
     """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
+    row = as_list(wire)
+    if len(row) == len(Origin._fields):
+        fields = dict(zip(Origin._fields, map(as_text, row), strict=True))
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
@@ -14971,6 +15342,25 @@ class TriedRepairs:
         return helped
 
 
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
+
+    A repair was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    if not all_tried:
+        return []
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
+            helped.append(tried)
+    # The request with the last one was accepted.
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
+    return helped
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.loop.background_attempt
 #
@@ -15217,7 +15607,8 @@ class Attempts:
         """
         limits = self._server.limits
         earlier_count = len(self._usages)
-        self._call_ids |= find_call_ids(request.input)
+        calls = filter(is_call, request.input)
+        self._call_ids.update(as_text(call.get("call_id")) for call in calls)
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False
@@ -15446,6 +15837,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
+    spending: Spending | None = None,
 ) -> RunEvents:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
@@ -15455,7 +15847,7 @@ async def run(
     connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+    async with aclosing(run_rounds(request, attempts, toolset, spending)) as events:
         async for event in events:
             if not isinstance(event, RoundEvent):
                 yield event
@@ -15475,10 +15867,7 @@ async def run_rounds(
     the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        budget = toolset.budget if toolset else Budget()
-        spending = Spending(budget)
-        if toolset:
-            spending.add_earlier(toolset.earlier)
+        spending = begin_spending(toolset)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and left_calls:
         async with aclosing(rounds.resume(left_calls, toolset)) as events:
@@ -15492,6 +15881,15 @@ async def run_rounds(
             async for event in events:
                 yield event
     yield rounds.build_end()
+
+
+def begin_spending(toolset: Toolset | None) -> Spending:
+    """Return what a run has taken that begins now, with its budget."""
+    if toolset is None:
+        return Spending(Budget())
+    spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
+    return spending
 
 
 class _Rounds:
@@ -15920,7 +16318,8 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that only the same user met, or of all.
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
     """
 
     def __init__(
@@ -15946,10 +16345,12 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            own = (
-                known for known in self._ends if self._ends[known].keys() == {user_id}
-            )
-            del self._ends[next(own, next(iter(self._ends)))]
+            own: dict[str, int] = {}
+            for known, met_by in self._ends.items():
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
+                    own[known] = len(met_by)
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:
@@ -16043,6 +16444,67 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
         return None
     looks_secret = redact(value) != value
     return None if looks_secret else value
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: JsonObject
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It comes before the text of a delta, after commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A record to store in the answer's own output, as an item of it."""
+
+    item: Item
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+class AnswerReport(NamedTuple):
+    """What is known of an answer besides its run; it comes in front of the end."""
+
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    metadata: JsonObject = MappingProxyType({})
+    """What the host stores with the last line, of an agent."""
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails | AnswerReport
 
 
 # --------------------------------------------------------------------------------------
@@ -16145,21 +16607,12 @@ class AnswerFigures(NamedTuple):
 
     seconds: float
     is_failure: bool = False
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
     usage: Usage | None = None
-    cost: Cost | None = None
-    """None if it is unknown or not shown."""
+    report: AnswerReport = AnswerReport()
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
     """What those are about that no one should miss."""
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
 
@@ -16169,6 +16622,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
+    report = figures.report
     if figures.failed_attempts:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
@@ -16176,22 +16630,22 @@ def closing_line(figures: AnswerFigures) -> str:
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
         parts.append(plural(figures.usage.total, "token"))
-    if figures.cost is not None:
-        parts.append(describe_cost(figures.cost))
-    if figures.rounds:
-        parts.append(plural(figures.rounds, "round"))
-    if figures.tool_calls:
-        parts.append(plural(figures.tool_calls, "tool call"))
+    if report.cost is not None:
+        parts.append(describe_cost(report.cost))
+    if report.rounds:
+        parts.append(plural(report.rounds, "round"))
+    if report.tool_calls:
+        parts.append(plural(report.tool_calls, "tool call"))
     if figures.usage and figures.usage.input:
         cached_share = 100 * figures.usage.cached // figures.usage.input
         if cached_share:
             parts.append(f"{cached_share}% of the input cached")
-    if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share}% full")
+    if report.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {report.window_share}% full")
     if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
-    if figures.usage_note:
-        parts.append(figures.usage_note)
+    if report.usage_note:
+        parts.append(report.usage_note)
     return " · ".join(parts)
 
 
@@ -16264,6 +16718,11 @@ def sign_object(
     in_order = sign(value, False)
     with_sorted_names = sign(value, True)
     return {**bare, _FIELD: in_order + with_sorted_names}
+
+
+def ordered_half(signature: str) -> str:
+    """Return the half of a signature that holds as long as names are in their order."""
+    return signature[:_HALF]
 
 
 def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
@@ -16427,16 +16886,22 @@ class ToolMessage(NamedTuple):
     output: str | list[Item]
 
 
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
+class AssistantThought(NamedTuple):
+    """What a program gives back of the thought in front of an answer or a call."""
+
+    text: str
+
+
+ChatPart = UserMessage | AssistantText | AssistantThought | ToolCall | ToolMessage
 
 
 DETAILS_FIELD = "reasoning_details"
 
 
 def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
+    messages: Sequence[JsonObject], detail: str = "auto", *, with_thoughts: bool = False
 ) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
+    """Return the instructions and the parts of a chat, `with_thoughts` that it has.
 
     The system messages at the head are the instructions; later ones stay at their
     place. Images without a `detail` get this one. A chat that is longer than a request
@@ -16446,14 +16911,61 @@ def parse_messages(
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
     instructions = system_text(messages)
-    others = messages[len(_leading_messages(messages, ("system",))) :]
+    others = [
+        *_with_own_calls(messages[len(_leading_messages(messages, ("system",))) :])
+    ]
     newest = _newest_messages(others)
     parts: list[ChatPart] = []
     if len(newest) < len(others):
         parts.append(_LEFT_OUT_PART)
     for message in _with_call_ids(newest):
+        if with_thoughts and message.get("role") == "assistant":
+            parts += _thoughts(message)
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
+
+
+def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages whose calls and results are no parts of their content.
+
+    Anthropic has them there, and Cursor writes them so to a model with such a name
+    (automazeio/vibeproxy 411).
+    """
+    for message in messages:
+        kind = _PARTS_OF_CALLS.get(as_text(message.get("role")), "")
+        own: list[JsonObject] = []
+        others: list[object] = []
+        for row in as_list(message.get("content")):
+            wire = as_mapping(row)
+            if kind and wire.get("type") == kind:
+                own.append(wire)
+            else:
+                others.append(row)
+        if not own:
+            yield message
+        elif kind == "tool_use":
+            calls = as_list(message.get("tool_calls"))
+            yield {
+                **message,
+                "content": others,
+                "tool_calls": [*calls, *map(_usual_call, own)],
+            }
+        else:
+            for row in own:
+                output = row.get("content") or ""
+                call_id = row.get("tool_use_id")
+                yield {"role": "tool", "tool_call_id": call_id, "content": output}
+            if others:
+                yield {**message, "content": others}
+
+
+_PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
+
+
+def _usual_call(use: JsonObject) -> JsonObject:
+    """Return a call of Anthropic's in the form of Chat Completions."""
+    function = {"name": use.get("name"), "arguments": use.get("input")}
+    return {"id": use.get("id"), "function": function}
 
 
 def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -16633,6 +17145,15 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
+
+
+def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
+    """Yield the thought of an answer, under either name that servers have for it."""
+    for name in ("reasoning_content", "reasoning"):
+        text = as_text(message.get(name))
+        if text.strip():
+            yield AssistantThought(text)
+            return
 
 
 def _calls(tool_calls: object) -> Iterator[ToolCall]:
@@ -16825,15 +17346,30 @@ def _ends_with_wish(
     return last == question + 1 and in_question and not in_last
 
 
-def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
+_SPOKEN = "[Historical voice assistant transcript; not current task status]\n"
+
+
+def with_shown_words(
+    parts: Sequence[ChatPart], rows: JsonObject, question_id: str, user_id: str
+) -> list[ChatPart]:
     """Return a chat in which what others wrote is what the page shows of it.
 
-    The host sends in place of a message that asks for a skill what it made of it, as its
-    row says (utils/middleware.py:1895 of 0.12.4). The owner of a chat can write that, and
-    lets others continue the chat, who do not see it.
+    The host sends in place of a message that asks for a skill what it made of it, and
+    after an answer what a voice model said, as their rows say (utils/middleware.py:1895
+    and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
+    chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    shown = list(parts)
-    for index, user in user_messages(parts).items():
+    seen = set[str]()
+    for _, row in walk_branch(rows, question_id):
+        if row.get("role") == "assistant":
+            seen.add(as_text(row.get("content")))
+    shown: list[ChatPart] = []
+    for part in parts:
+        text = part.text if isinstance(part, AssistantText) else ""
+        if text.startswith(_SPOKEN) and not {text, text.removeprefix(_SPOKEN)} & seen:
+            continue
+        shown.append(part)
+    for index, user in user_messages(shown).items():
         row = user.stored.row if user.stored else {}
         sent = value_at(row, "meta", "skills_create", "expanded_text")
         if not isinstance(sent, str) or row.get("user_id") == user_id:
@@ -17047,15 +17583,19 @@ def _common_length(text: str, at: int, shown: str, place: int) -> int:
 # replaces a top-level key whole and several answers can be written at the same time:
 #
 #     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
+#         {"__v": 7, "origin": [family, endpoint, account],
+#          "items": {ulid: {"payload": [...], "shown": ..., "signature": ...}},
+#          "repairs": [[word, name], ...]}
 #
-# Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
-# which is read and never written (docs/reference/markers.md, "Stored items of earlier
-# pipes"). A record has the same form in both, with these differences: only ours have
-# `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-# one marker names, whose last message may refer to the shown text. `repairs` are those of
-# the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
-# reasoning is not sent again.
+# `payload` are the items that one marker names; its last message may refer to the shown
+# text. A record of another origin than the first one has its own `origin`. `repairs` are
+# those of the chat's items, which the server refused.
+#
+# Two earlier forms are read and never written. Until version 6, a record had its model,
+# message, time and origin itself. The first pipes had one key for all messages,
+# `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`, and records without
+# `origin`, `shown` and `signature` (docs/reference/markers.md, "Stored items of earlier
+# pipes"); they listed records in `dead` whose reasoning is not sent again.
 #
 # The owner of a chat can write anything into its row, and whoever clones a shared chat
 # takes it along. So a record is signed. One without a valid signature, of an earlier
@@ -17069,10 +17609,12 @@ def _common_length(text: str, at: int, shown: str, place: int) -> int:
 
 _CHAT_KEY = "openai_responses_pipe"
 _PREFIX = f"{_CHAT_KEY}:"
-_VERSION = 5
+_VERSION = 7
+_SELF_CONTAINED_VERSION = 5
+"""Of the signature of a record that has all of its fields itself."""
 _REFERRING_VERSION = 6
-"""Of the signature of a record that refers to the shown text: a reader that knows no
-references takes such a record for one of somebody else."""
+"""The same, of one that refers to the shown text: a reader that knows no references
+takes such a record for one of somebody else."""
 
 UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 """A part without text; its text is the one after the marker."""
@@ -17081,16 +17623,13 @@ UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
 class Record(NamedTuple):
     """The items that one marker names, in the order of the wire.
 
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text after the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
-    long as `shown` is the digest of the text after the marker. Commentary without
-    `shown` has no text in the chat.
+    If the text part of a message in `payload` has no `text`, the text after the marker
+    is its text. If it has one, or refers to pieces of the shown text (`shown_text`),
+    that counts as long as `shown` is the digest of the text after the marker. Commentary
+    without `shown` has no text in the chat.
     """
 
     ulid: str
-    model: str
-    created_at: int
     payload: tuple[Item, ...]
     message_id: str
     origin: Origin
@@ -17155,21 +17694,18 @@ def write_records(
     records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
 ) -> dict[str, Any]:
     """Return the JSON value for the key of one message."""
+    value: dict[str, Any] = {"__v": _VERSION}
     items: dict[str, Any] = {}
     for ulid, record in records.items():
-        # One item is itself, as in earlier pipes.
-        is_single = len(record.payload) == 1
-        wire: dict[str, Any] = {
-            "model": record.model,
-            "created_at": record.created_at,
-            "payload": record.payload[0] if is_single else list(record.payload),
-            "message_id": record.message_id,
-            "origin": record.origin.wire(),
-        }
+        origin = list(record.origin)
+        shared = value.setdefault("origin", origin)
+        wire: dict[str, Any] = {"origin": origin, "payload": list(record.payload)}
         if record.shown:
             wire["shown"] = record.shown
-        items[ulid] = sign_object(wire, sign, _signed_version(record.payload), ulid)
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
+        items[ulid] = sign_object(wire, sign, _VERSION, ulid)
+        if origin == shared:
+            del items[ulid]["origin"]
+    value["items"] = items
     rows = [row for row in (repair.stored() for repair in repairs) if row]
     return {**value, "repairs": rows} if rows else value
 
@@ -17183,14 +17719,21 @@ def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
     """Return every record of a chat's JSON that can be read, by id."""
     # Of a chat that was moved here from an earlier pipe both kinds of keys may be
     # there.
-    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
+    values = {key: as_mapping(chat[key]) for key in chat if is_pipe_key(key)}
     dead: set[str] = set()
-    for value in values:
+    for value in values.values():
         dead.update(str(ulid) for ulid in as_list(value.get("dead")))
     records: dict[str, Record] = {}
-    for value in values:
+    for key, value in values.items():
+        message_id = str(value.get("message_id") or key.removeprefix(_PREFIX))
         for ulid, wire in _wires_in(value):
-            record = _read_record(ulid, wire, sign)
+            if value.get("__v") == _VERSION:
+                # Its own origin, if it has one; the signature holds with any of them.
+                whole = {"origin": value.get("origin"), **wire}
+                record = _read_record(ulid, whole, message_id, sign, _VERSION)
+            else:
+                own_id = str(wire.get("message_id") or "")
+                record = _read_record(ulid, wire, own_id, sign)
             if record is None:
                 continue
             if ulid in dead:
@@ -17214,7 +17757,13 @@ def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
         yield str(ulid).upper(), as_mapping(wire)
 
 
-def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
+def _read_record(
+    ulid: str,
+    wire: JsonObject,
+    message_id: str,
+    sign: Sign | None,
+    version: int | None = None,
+) -> Record | None:
     """Return what is used of a stored record, or None for nothing.
 
     Of one that we did not sign nothing is used that could instruct the model.
@@ -17223,7 +17772,10 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
     rows: list[Any] = stored if isinstance(stored, list) else [stored]
     are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
     payload: tuple[Item, ...] = tuple(rows) if are_items else ()
-    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
+    if version is None:
+        refers = bool(payload) and refers_to_shown(payload[-1])
+        version = _REFERRING_VERSION if refers else _SELF_CONTAINED_VERSION
+    is_ours = is_signed(wire, sign, version, ulid)
     if not is_ours:
         # The chat has the text of the last message only: it comes after the marker.
         items = [item for item in payload[:-1] if item_type(item) != "message"]
@@ -17231,26 +17783,17 @@ def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | Non
         payload = tuple(item for item in safe if item is not None)
     if not payload:
         return None
-    model = str(wire.get("model") or "")
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    own_name = model.split(".", 1)[-1]
-    created_at = wire.get("created_at")
+    # The first pipes stored only the model. The part in front of the first dot is the
+    # function's; a model's id may have dots itself (functions.py:193 of Open WebUI
+    # 0.12.4).
+    own_name = str(wire.get("model") or "").split(".", 1)[-1]
     return Record(
         ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
         payload=payload,
-        message_id=str(wire.get("message_id") or ""),
+        message_id=message_id,
         origin=read_origin(wire.get("origin"), own_name),
         shown=str(wire.get("shown") or "") if is_ours else "",
     )
-
-
-def _signed_version(payload: Sequence[Item]) -> int:
-    """Return the version in the signature of a record with these items."""
-    refers = bool(payload) and refers_to_shown(payload[-1])
-    return _REFERRING_VERSION if refers else _VERSION
 
 
 def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
@@ -17342,20 +17885,19 @@ def _prune_oldest(
     # More goes than has to, or the next answer would remove something again, and each
     # removal changes the beginning of a request.
     excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages: list[tuple[int, str]] = []
+    ages: list[tuple[str, str]] = []
     for key, value in values.items():
-        if as_mapping(value.get("items")):
-            times = [wire.get("created_at") for _, wire in _wires_in(value)]
-            known = [time for time in times if isinstance(time, int)]
-            ages.append((min(known, default=0), key))
-    # Of the same time the one that was written first: sorting keeps their order.
+        # Ids of records sort by the time when they were made.
+        ulids = [ulid for ulid, _ in _wires_in(value)]
+        if ulids:
+            ages.append((min(ulids), key))
     ages.sort(key=itemgetter(0))
     pruned: dict[str, Any] = {}
     for _, key in ages:
         if excess <= 0:
             break
-        emptied = dict(values[key])
-        del emptied["items"]
+        of_items = ("items", "origin")
+        emptied = {n: part for n, part in values[key].items() if n not in of_items}
         pruned[key] = emptied
         excess -= sizes[key] - stored_size(emptied)
     return pruned
@@ -17555,8 +18097,6 @@ def _name_records(
             ulid = f"{len(records):026d}"  # it counts in this request alone
             records[ulid] = Record(
                 ulid=ulid,
-                model="",
-                created_at=0,
                 payload=tuple(payload),
                 message_id="",
                 origin=turn.origin,
@@ -18623,8 +19163,8 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_AssistantPart = AssistantText | ToolCall | ToolMessage
-_Piece = MarkedText | ToolCall | ToolMessage
+_AssistantPart = AssistantText | AssistantThought | ToolCall | ToolMessage
+_Piece = MarkedText | AssistantThought | ToolCall | ToolMessage
 
 
 # An example, of a run with one call:
@@ -18715,9 +19255,15 @@ class _RunHistory:
         items: list[Item] = []
         call_types: dict[str, str] = {}
         has_remote = False
+        # Models that want their thoughts back want those of runs with calls alone.
+        has_calls = any(isinstance(piece, ToolCall) for piece in self._pieces)
         for piece in self._pieces:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
+            elif isinstance(piece, AssistantThought):
+                content = [text_part("reasoning", piece.text)]
+                thought = {"type": "reasoning", "summary": [], "content": content}
+                items += [thought] if has_calls else []
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])
@@ -18853,7 +19399,7 @@ METADATA_KEY = "execution_metadata"
 """The specified name of what an agent's answer took."""
 
 
-def host_usage(ended: RunDone) -> Chunk:
+def host_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage = ended.usage
     if usage is None:
@@ -18872,24 +19418,27 @@ def host_usage(ended: RunDone) -> Chunk:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
     # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
-    if ended.cost is not None:
-        counts["cost"] = ended.cost.dollars
+    if cost is not None:
+        counts["cost"] = cost.dollars
     if ended.trace.response_id:
         counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
 
 
-def client_usage(ended: RunDone) -> Chunk:
+def client_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` for a client of Chat Completions: sums over all rounds.
 
     The host's form has the tokens of the last response in `prompt_tokens`, from which
-    the page tells how full the context is.
+    the page tells how full the context is. Programs look for the details under the names
+    that Chat Completions has for them.
     """
-    field = host_usage(ended)
+    field = host_usage(ended, cost)
     if ended.usage is not None:
         sums = {
             "prompt_tokens": ended.usage.input,
             "completion_tokens": ended.usage.output,
+            "prompt_tokens_details": {"cached_tokens": ended.usage.cached},
+            "completion_tokens_details": {"reasoning_tokens": ended.usage.reasoning},
         }
         field["usage"] |= sums
     return field
@@ -18956,9 +19505,9 @@ def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     return chunk
 
 
-def metadata_field(ended: RunDone) -> Chunk:
+def metadata_field(metadata: JsonObject) -> Chunk:
     """Return the field that holds an agent's metadata; empty if there is none."""
-    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
+    return {METADATA_KEY: dict(metadata)} if metadata else {}
 
 
 def source_chunk(name: str, text: str, url: str = "") -> Chunk:
@@ -19153,50 +19702,6 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         message = ending_of_incomplete("only_tokens").message
         return ending._replace(message=message)
     return ending
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.events
-#
-# The events of an answer: those of its run, with what is shown and stored of it.
-#
-# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
-# adds markers and records, and `render.native` shows the result.
-# --------------------------------------------------------------------------------------
-
-
-class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
-
-    source: JsonObject
-
-
-class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It comes before the text of a delta, after commentary that ended, or alone at the
-    end of the run.
-    """
-
-    text: str
-
-
-class StoredRecord(NamedTuple):
-    """A record to store in the answer's own output, as an item of it."""
-
-    item: Item
-    output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
 # --------------------------------------------------------------------------------------
@@ -19617,9 +20122,11 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     """
     start = annotation.get("start_index")
     last = annotation.get("end_index")
+    # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
+    knows_none = start == last == 0
     if start is None and last is None:  # some servers write null for what is not there
         start = last = annotation.get("index")
-    if not (_is_position(start) and _is_position(last)):
+    if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
     after = text[last : last + 1]
@@ -19794,6 +20301,7 @@ class ChunkRenderer:
             "created": created,
             "model": model,
         }
+        self.report = AnswerReport()
         self._open_calls: dict[str, Item] = {}
         """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
@@ -19848,6 +20356,8 @@ class ChunkRenderer:
                 self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
                 self._open_calls.pop(event.item["call_id"], None)
+            case AnswerReport():
+                self.report = event
             case RunDone():
                 yield from self._end(event)
 
@@ -19866,6 +20376,11 @@ class ChunkRenderer:
             annotations = chat_annotations(event.item, before)
             if annotations:
                 yield self.chunk({"annotations": annotations})
+            logprobs = _chat_logprobs([event.item])
+            if logprobs:
+                chunk = self.chunk({})
+                chunk["choices"][0] |= logprobs
+                yield chunk
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
@@ -19917,7 +20432,10 @@ class ChunkRenderer:
         finish = None
         if not error:
             finish = _finish_reason(event.ending, bool(self._open_calls))
-        sums = {**client_usage(event), **metadata_field(event)}
+        sums = {
+            **client_usage(event, self.report.cost),
+            **metadata_field(self.report.metadata),
+        }
         # Clients that have not asked for a chunk without a choice read the first of each.
         in_last_choice = {} if self._has_usage_chunk else sums
         if in_last_choice or not error:
@@ -19930,6 +20448,18 @@ class ChunkRenderer:
 
 def _chat_image(item: Item) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
+
+
+def _chat_logprobs(messages: Iterable[Item]) -> dict[str, Any]:
+    """Return the field of a choice with the tokens of its text; empty without them."""
+    tokens: list[Item] = []
+    for message in messages:
+        for part in content_parts(message.get("content")):
+            for row in content_parts(part.get("logprobs")):
+                # Clients check that there is a list.
+                others = content_parts(row.get("top_logprobs"))
+                tokens.append({**row, "top_logprobs": others})
+    return {"logprobs": {"content": tokens, "refusal": None}} if tokens else {}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -19961,7 +20491,11 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 
 
 def completion(
-    ended: RunDone, completion_id: str, created: int, model: str
+    ended: RunDone,
+    completion_id: str,
+    created: int,
+    model: str,
+    report: AnswerReport,
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once.
 
@@ -19970,19 +20504,21 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return {**metadata_field(ended), **error}
+        return {**metadata_field(report.metadata), **error}
     message = _chat_message(ended)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
+    logprobs = _chat_logprobs(_answer_messages(ended))
+    choice = {"index": 0, "message": message, "finish_reason": finish, **logprobs}
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **client_usage(ended),
-        **metadata_field(ended),
+        "choices": [choice],
+        **client_usage(ended, report.cost),
+        **metadata_field(report.metadata),
         **error,
     }
 
@@ -20477,6 +21013,11 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
+_FEW_ARGUMENTS = 500
+"""Characters. A card shows arguments to those who open it while they are written. Each
+event costs the host what a text does, and the end of a call has all of them."""
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -20525,6 +21066,7 @@ class NativeRenderer:
         self._began = now()
         self.shown = OutputItems()
         """What the host has stored so far."""
+        self.report = AnswerReport()
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -20547,6 +21089,8 @@ class NativeRenderer:
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
+        self._unshown_arguments: dict[int, str] = {}
+        """Those of calls that wait for more, by output index."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -20610,6 +21154,8 @@ class NativeRenderer:
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
+            case AnswerReport():
+                self.report = event
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -20657,33 +21203,29 @@ class NativeRenderer:
         """Yield the last status line, how to go on, and the usage."""
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
+        metadata = self.report.metadata
+        has_line = not open_calls(event.output)
         if has_failed:  # one that counts notes, or that has an agent's metadata
-            has_line = self._notes > 0 or bool(event.metadata)
-        else:
-            has_line = not open_calls(event.output)
+            has_line = self._notes > 0 or bool(metadata)
         if has_line and self._hosted is not None:
             figures = AnswerFigures(
                 seconds=self._now() - self._began,
                 is_failure=has_failed,
-                rounds=event.work.rounds if event.work else 0,
-                tool_calls=event.work.tool_calls if event.work else 0,
                 usage=event.usage,
-                cost=event.cost,
+                report=self.report,
                 notes=self._notes,
                 note_subjects=[subject for subject in self._note_subjects if subject],
-                window_share=event.window_share,
-                usage_note=event.usage_note,
                 failed_attempts=(
                     self._retries + 1 if has_failed and self._retries else 0
                 ),
             )
-            lines.append(closing_chunk(closing_line(figures), event.metadata))
+            lines.append(closing_chunk(closing_line(figures), metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
-        usage = host_usage(event)
+        usage = host_usage(event, self.report.cost)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})
@@ -20719,6 +21261,11 @@ class NativeRenderer:
                 self._unfollowed[event.output_index] = thought
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
+        if event.kind == "arguments":
+            text = self._unshown_arguments.pop(event.output_index, "") + text
+            if len(text) < _FEW_ARGUMENTS:
+                self._unshown_arguments[event.output_index] = text
+                return
         if text:
             host_index = self._host_indexes[event.output_index]
             said = self._say(event)
@@ -20761,6 +21308,7 @@ class NativeRenderer:
         index = event.output_index
         host_index = self._host_indexes[index]
         self._unfollowed.pop(index, None)
+        self._unshown_arguments.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
@@ -22500,16 +23048,14 @@ class RunMetadata(NamedTuple):
     def describe(self, notes: int = 0) -> str:
         """Return the line that users read; `notes` are the lines above it."""
         usage = self.usage if self.usage.total else None
-        figures = AnswerFigures(
-            seconds=self.latency,
-            is_failure=self.ending != "completed",
+        report = AnswerReport(
+            cost=self.cost if self.cost and self.cost.dollars else None,
+            window_share=self.window_share,
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=usage,
-            cost=self.cost if self.cost and self.cost.dollars else None,
-            notes=notes,
-            window_share=self.window_share,
         )
+        is_failure = self.ending != "completed"
+        figures = AnswerFigures(self.latency, is_failure, usage, report, notes)
         return closing_line(figures)
 
     def wire(self) -> dict[str, Any]:
@@ -24029,18 +24575,20 @@ def parse_chat(
     detail: str = "auto",
     *,
     has_wish: bool = False,
+    with_thoughts: bool = False,
 ) -> Chat:
     """Return a chat with what the details of its answers carry, signed by `sign`.
 
     An `agent` may remember only the last turns; `has_wish` says that the last message is
-    none (`apply_memory_policy`). Images without a `detail` get this one.
+    none (`apply_memory_policy`). Images without a `detail` get this one. Thoughts that
+    a program gives back are read only `with_thoughts`.
     Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
     """
     memory_note = ""
     if agent:
         policy = agent.guide.memory_policy
         messages, memory_note = apply_memory_policy(messages, policy, has_wish=has_wish)
-    instructions, parts = parse_messages(messages, detail)
+    instructions, parts = parse_messages(messages, detail, with_thoughts=with_thoughts)
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
     return Chat(instructions, parts, records, notices)
@@ -24191,28 +24739,28 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
     )
 
 
-def whole_completion(ended: RunDone, model: str) -> Chunk:
+def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model)
+    return completion(ended, _completion_id(), unix_seconds(), model, report)
 
 
 def page_result(
-    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+    ended: RunDone, model: str, view: NativeRenderer, *, has_advice: bool = False
 ) -> Chunk:
-    """Return the whole answer at once, with the output items that Open WebUI stores.
+    """Return the whole answer at once, with the items of a `view`, which the host stores.
 
     The page shows no finish_reason, so an answer that ended early gets its message as
     an error, unless a status line `has_advice` about it.
     """
-    result = whole_completion(ended, model)
+    result = whole_completion(ended, model, view.report)
     if "usage" in result:
-        result |= host_usage(ended)
+        result |= host_usage(ended, view.report.cost)
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.message)
-    if items:
-        result["output"] = items
+    if view.shown.items:
+        result["output"] = view.shown.items
     return result
 
 
@@ -27176,6 +27724,7 @@ AgentOnlyEvent = (
     | ContextSource
     | ToolCallRequested
     | NewMessage
+    | AnswerReport
     | ExecutionEnded
     | ReadyForInput
 )
@@ -28706,7 +29255,6 @@ class ChatJudge:
             limits=self._own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
-            budget=build_budget(request.parameters),
             texts=build_call_texts(request.parameters),
             judge=self,
         )
@@ -29076,29 +29624,30 @@ class _Agent:
         return [*self._prepared.notices, *self._request.take_notices()]
 
     def build_run_end(self) -> RunDone:
-        """Return how the run ended, with all its output, and what this call cost.
+        """Return how the run ended, with all its output.
 
         Outputs of calls that the host has made are in the chat.
         """
-        spending = self._spending
-        cost = None
-        if spending.own_usages:
-            # Also where another server has other prices: limits in money count it.
-            cost = cost_of_request(
-                self._prepared.request,
-                self._request.endpoint,
-                self._request.model.facts,
-                spending.own_usages,
-            )
         earlier = self._prepared.request.input[-1:]
         return RunDone(
             ending=explain_ending(self._run_end, earlier),
-            usage=spending.usage,
-            last_usage=spending.last_usage,
+            usage=self._spending.usage,
+            last_usage=self._spending.last_usage,
             output=self._run_end.output,
             trace=self._run_end.trace,
-            cost=cost,
         )
+
+    def own_cost(self) -> Cost | None:
+        """Return what this call cost, also where another server has other prices.
+
+        Limits in money count it.
+        """
+        usages = self._spending.own_usages
+        if not usages:
+            return None
+        facts = self._request.model.facts
+        endpoint = self._request.endpoint
+        return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
     def shown_cost(self) -> Cost | None:
         """Return what the answer cost so far, unless only its server knows prices."""
@@ -29301,7 +29850,9 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
+        report = AnswerReport(cost=agent.own_cost() if agent else None)
         if agent is not None and not agent.is_over:
+            yield report
             yield ended
             return
         text = read_answer_text(agent.answer) if agent else ""
@@ -29313,7 +29864,8 @@ async def run_agent(
         yield ExecutionEnded(metadata)
         for notice in notices:  # the page shows the last line of all
             yield Status(notice)
-        yield ended._replace(metadata=metadata.wire())
+        yield report._replace(metadata=metadata.wire())
+        yield ended
         yield StateChanged("failed" if failed else "idle")
         yield ReadyForInput()
     finally:
@@ -31212,6 +31764,8 @@ class HostRenderer:
             case ExecutionEnded():
                 line = event.metadata.describe(self._note_count)
                 yield closing_chunk(line, event.metadata.wire())
+            case AnswerReport():
+                yield from self._native.render(event)
             case ToolCallRequested():
                 yield _build_listener_chunk(event)
                 yield from self._render_note(call_above_card(event))
@@ -31230,9 +31784,8 @@ class HostRenderer:
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
-        items = self._native.shown.items
-        shown = self._run_end._replace(output=tuple(items))
-        return page_result(shown, model, items)
+        shown = self._run_end._replace(output=tuple(self._native.shown.items))
+        return page_result(shown, model, self._native)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
         """Yield a note as if the model had said it; its index is no other item's."""
@@ -31300,6 +31853,8 @@ class ClientRenderer:
         match event:
             case StepStarted(begins_round=True):
                 self._texts.begin_round(may_call=event.may_call)
+            case AnswerReport():
+                yield from self._chunks.render(event)
             case _ if not isinstance(event, AgentOnlyEvent):
                 for shown in self._texts.feed(event):
                     if isinstance(shown, ItemDone | ToolOutput):
@@ -31318,7 +31873,7 @@ class ClientRenderer:
     def result(self, model: str) -> Chunk:
         """Return the whole answer at once."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        return whole_completion(shown, model)
+        return whole_completion(shown, model, self._chunks.report)
 
 
 # --------------------------------------------------------------------------------------
@@ -31538,6 +32093,7 @@ _CHAT_KEYS = frozenset(
         "stop",
         "temperature",
         "top_p",
+        "logprobs",
         "top_logprobs",
         # The model's own limit is the default, so these only make an answer shorter.
         "max_tokens",

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.2.0
+version: 1.3.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -22,6 +22,7 @@ import json
 import math
 import random
 import re
+import secrets
 import time
 from asyncio import timeout
 from base64 import b64encode
@@ -42,7 +43,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from functools import lru_cache
 from importlib import import_module
 from inspect import signature
 from itertools import islice
@@ -55,7 +56,6 @@ from typing import (
     Literal,
     NamedTuple,
     Protocol,
-    Self,
     TypeAlias,
     TypeVar,
     TypedDict,
@@ -69,7 +69,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
-# JSON that others wrote, which may be invalid.
+# JSON that others wrote, which may be invalid, and JSON that is sent.
 # --------------------------------------------------------------------------------------
 
 
@@ -103,7 +103,18 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_JSON_DEPTH):
+        below: list[Any] = []
+        for parent in level:
+            for part in parent.values() if isinstance(parent, dict) else parent:
+                # Most are texts: to look for them first halves the time.
+                if part.__class__ is not str and part and isinstance(part, dict | list):
+                    below.append(part)
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
@@ -122,6 +133,20 @@ def _levels(value: object) -> Iterator[list[Any]]:
             elif isinstance(parent, list):
                 below += parent
         level = below
+
+
+def compact_json(value: object) -> bytes:
+    """Return a value as JSON in UTF-8, in a third of the time that `json` takes.
+
+    Raises ValueError for what `json` may still write: lone surrogates, some hundred
+    levels.
+    """
+    return _COMPACT.to_json(value)
+
+
+_COMPACT = TypeAdapter[Any](
+    Any, config=ConfigDict(ser_json_inf_nan="constants")
+).serializer
 
 
 def json_weight(text: str | bytes | bytearray) -> int:
@@ -349,7 +374,8 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that only the same user met, or of all.
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
     """
 
     def __init__(
@@ -375,10 +401,12 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            own = (
-                known for known in self._ends if self._ends[known].keys() == {user_id}
-            )
-            del self._ends[next(own, next(iter(self._ends)))]
+            own: dict[str, int] = {}
+            for known, met_by in self._ends.items():
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
+                    own[known] = len(met_by)
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:
@@ -690,9 +718,8 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
     message = ""
-    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+    for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
@@ -757,6 +784,12 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Moonshot, as a 429
+        case "" if kind == "engine_overloaded_error":
+            return "server_is_overloaded"
+        # Zhipu, whose words are Chinese; it has no types
+        case number if not kind and number in _CODES_OF_ZHIPU:
+            return _CODES_OF_ZHIPU[number]
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
@@ -765,6 +798,9 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # Google, with a status of 400
+        case _ if message.startswith("User location is not supported for the API"):
+            return "unsupported_country_region_territory"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -783,6 +819,11 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # llama.cpp, Ollama and LM Studio, of a format such as WebP
+    r"|Failed to load image or audio file"
+    # Ollama; Google
+    r"|invalid image input\Z|Unable to process input image\b"
+    r"|Unable to submit request because it has a mimeType parameter with value image/"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -794,13 +835,29 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     are those of OmniRoute and of Codex's own server.
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
-    for value in (*values, headers.get("X-RateLimit-Reset")):
+    values.append(headers.get("X-RateLimit-Reset"))
+    for row in as_list(fields.get("details")):  # Google's, as "37s"
+        delay = as_text(as_mapping(row).get("retryDelay"))
+        values.append(delay.removesuffix("s"))
+    for value in values:
         reset = as_seconds(value)
         if reset is not None:
             return reset
     return None
 
 
+_AROUND_ERRORS = ("upstream_error", "ResponseMetadata", "Error")
+"""What else is around an error, at claude-code-hub (its issue 518) and Volcengine."""
+_KEYS_OF_WORDS = (
+    "message",
+    "detail",
+    "errorMessage",
+    "error_message",
+    "Message",
+    "msg",
+)
+"""Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
+20005), have the API's body in them; AWS begins with a capital."""
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
@@ -818,11 +875,14 @@ def _error_fields(wire: object) -> JsonObject:
         if not isinstance(wire, Mapping):
             break
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
-        if _are_issues(inner):
-            return _read_issues(as_list(inner))
+        for issues in (inner, wire.get("issues")):
+            if _are_issues(issues):
+                return _read_issues(as_list(issues))
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
-        if not isinstance(inner, Mapping):
+        for key in () if wire.get("message") else _AROUND_ERRORS:
+            inner = inner or as_mapping(wire.get(key))
+        if not isinstance(inner, Mapping) or not inner:
             break
         wire = inner
     if isinstance(wire, str):
@@ -836,7 +896,13 @@ def _error_fields(wire: object) -> JsonObject:
         exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
         place = _join_place(as_list(exact.get("loc"))[1:])
         return {"message": exact.get("msg"), "param": place}
-    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
+    fault = as_mapping(fields.get("fault"))
+    if fault:  # Apigee
+        code = value_at(fault, "detail", "errorcode")
+        return {"message": fault.get("faultstring"), "code": code}
+    # xAI: the code is next to the words. Servers in Java and of Node.js have the name of
+    # the status there, and the words under their usual name.
+    if isinstance(fields.get("error"), str) and not fields.get("message"):
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):
         # LiteLLM's guardrails; Mistral, of what does not fit its types
@@ -867,10 +933,24 @@ _SAME_CODES = {
     # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
     "Arrearage": "insufficient_quota",
     "AccountOverdueError": "insufficient_quota",
+    "AllocationQuota.FreeTierOnly": "insufficient_quota",
+    "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # Groq, of a model that did not write the JSON it was asked for
+    "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
+_CODES_OF_ZHIPU = {
+    "1113": "insufficient_quota",
+    "1211": "model_not_found",
+    "1261": "context_length_exceeded",
+    "1301": CONTENT_FILTER,
+    # Limits of a plan, of hours, a week or a month; a plan that has ended
+    "1308": "usage_limit_reached",
+    "1309": "usage_limit_reached",
+    "1310": "usage_limit_reached",
+}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -1477,13 +1557,32 @@ _PAUSE_AFTER_FAILURE = 30
 _MAX_REASON_CHARACTERS = 300
 
 
+class _EntraToken(NamedTuple):
+    """A token, and how long it holds."""
+
+    text: str = ""
+    end: int = 0
+    """Its last second."""
+    last_moment: float = 0.0
+    """The same, by a clock that nobody sets back."""
+
+    @property
+    def seconds_left(self) -> float:
+        """For how long it holds yet, by whichever clock says less."""
+        left = self.last_moment - monotonic_seconds()
+        return min(left, self.end - unix_seconds())
+
+
+_NO_ENTRA_TOKEN = _EntraToken()
+
+
 class EntraTokens:
     """The token of each scope; one at a time is asked for, in a thread."""
 
     def __init__(self) -> None:
         self._credential: Any = None
-        self._known: dict[str, tuple[str, int]] = {}
-        """The token of each scope, and its last second."""
+        self._known: dict[str, _EntraToken] = {}
+        """The token of each scope."""
         self._next_try = 0
         """From when on a token that still holds may be renewed."""
         self._failures = 0
@@ -1498,31 +1597,41 @@ class EntraTokens:
         one request at a time waits for the next one, and none for a while after a
         failure, because Entra may take long to answer nothing.
         """
-        token, end = self._known.get(scope, ("", 0))
+        token = self._known.get(scope, _NO_ENTRA_TOKEN)
         is_asked = self._lock.locked() or unix_seconds() < self._next_try
-        if is_asked and unix_seconds() < end:
-            return token
+        if is_asked and token.seconds_left > 0:
+            return token.text
         earlier_failures = self._failures
         async with self._lock:
-            token, end = self._known.get(scope, ("", 0))
-            if unix_seconds() > end - _RENEWED_BEFORE:
+            token = self._known.get(scope, _NO_ENTRA_TOKEN)
+            if token.seconds_left < _RENEWED_BEFORE:
                 failed_scope, reason = self._failure
                 if self._failures > earlier_failures and failed_scope == scope:
                     raise InvalidRequest(reason)
                 try:
-                    token, end = await asyncio.to_thread(self._ask, scope)
+                    token = await self._renew(token, scope)
                 except InvalidRequest as error:
-                    if unix_seconds() >= end:
+                    if token.seconds_left <= 0:
                         self._failures += 1
                         self._failure = (scope, str(error))
                         raise
                     self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
-                now = unix_seconds()
-                for known, (_, known_end) in list(self._known.items()):
-                    if known_end <= now:  # of earlier settings
+                for known, other in list(self._known.items()):
+                    if other.seconds_left <= 0:  # of earlier settings
                         del self._known[known]
-                self._known[scope] = token, end
-        return token
+                self._known[scope] = token
+        return token.text
+
+    async def _renew(self, token: _EntraToken, scope: str) -> _EntraToken:
+        """Return the next token; raises InvalidRequest.
+
+        The package gives the same one again until it has ended by the clock of the
+        day: it holds no longer than was known of it.
+        """
+        text, end = await asyncio.to_thread(self._ask, scope)
+        if text == token.text:
+            return token
+        return _EntraToken(text, end, monotonic_seconds() + end - unix_seconds())
 
     def _ask(self, scope: str) -> tuple[str, int]:
         """Return a token and its last second."""
@@ -1555,46 +1664,14 @@ def entra_scope(endpoint: Endpoint) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.endings
+# openai_responses.causes
 #
-# How a run can end, and the message for each ending.
+# What an error of the API is about, as a word: its own code, or one of ours.
 #
-# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
-# asked for. No text of the server is shown, because it may quote a key or a prompt.
-#
-# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
-# shell knows what an administrator calls it.
+# Other servers, and some of OpenAI's refusals, have no code, one for many causes, or a
+# wrong one; then a status, a place in the request or certain words tell the cause. The
+# message for each word is in `endings`.
 # --------------------------------------------------------------------------------------
-
-
-_UNUSABLE_IMAGE = (
-    "The model's server could not use an image in this chat{code}. Remove it, or "
-    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
-)
-_UNUSABLE_FILE = (
-    "The model's server could not use a file in this chat{code}. Remove it, or attach "
-    "it again as a PDF or as text."
-)
-_POLICY = (
-    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
-)
-_WRONG_KEY = "OpenAI does not accept the API key."
-_NO_CREDIT = (
-    "The OpenAI account has no credit left, or has reached its spending limit. An "
-    "administrator has to check its billing."
-)
-_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
-_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
-_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
-_RATE_LIMIT = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
-)
-_TOO_LARGE_CHAT = (
-    "This chat is too large for the model's server. Start a new chat, or leave out large "
-    "files and images."
-)
-_ARRIVED = "Everything received so far is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
 MISALIGNMENT = "misalignment_policy_violation"
@@ -1673,8 +1750,8 @@ NO_CREDIT_CODES = frozenset(
 _NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
 """Ends of such codes, also of those that nobody listed."""
 
-_FILE_CODES = frozenset({"unsupported_file"})
-IMAGE_CODES = _FILE_CODES | frozenset(
+FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = FILE_CODES | frozenset(
     {
         "invalid_image",
         "invalid_image_format",
@@ -1693,408 +1770,19 @@ IMAGE_CODES = _FILE_CODES | frozenset(
 )
 """Codes of refusals of an image, or of another file in the chat."""
 
-_UNREADABLE_MODEL = (
-    "The model wrote something that its server could not read{code}. Try again."
-)
-_NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
-_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
-
-MESSAGES: Mapping[str, Mapping[str, str]] = {
-    "incomplete": {
-        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "number of output tokens, or ask the model to continue.",
-        "context_length_exceeded": "The model's context is full, which ended the answer. "
-        "Ask the model to continue; if that is refused, start a new chat, or choose a "
-        "model with a larger context.",
-        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
-        "question.",
-        "max_messages": "The answer reached the limit of messages per answer. Ask the "
-        "model to continue.",
-        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
-        "the model to continue.",
-        "steered": "A newer message replaced this request. Ask again.",
-        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
-        "question.",
-        "only_calls": "The model requested more tool calls than one answer may make, but "
-        "gave no answer. Ask it to answer with what it has.",
-        "used_up": "The model has used up the time or the tokens of this answer, but gave "
-        "no answer. Ask it to answer with what it has.",
-        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
-        "the maximum number of output tokens, or choose a lower effort.",
-        "": "The answer is incomplete{code}. Ask the model to continue.",
-    },
-    "failed": {
-        "server_error": _SERVER_ERROR,
-        "rate_limit_exceeded": _RATE_LIMIT,
-        "slow_down": _RATE_LIMIT,
-        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
-        "too_many_requests": _RATE_LIMIT,
-        "rate_limit_error": _RATE_LIMIT,
-        "server_is_overloaded": _OVERLOADED,
-        "service_unavailable_error": _OVERLOADED,
-        "overloaded_error": _OVERLOADED,
-        "internal_error": _SERVER_ERROR,
-        "upstream_error": _SERVER_ERROR,
-        "timeout": "OpenAI took too long to answer. Try again in a moment.",
-        "context_length_exceeded": "This chat is longer than the model can read. "
-        "Start a new chat, or choose a model with a larger context.",
-        "invalid_prompt": _POLICY,
-        "bio_policy": _POLICY,
-        "image_content_policy_violation": _POLICY,
-        "moderation_blocked": "OpenAI's safety system did not allow an image{code}. "
-        "Rephrase the question, or remove the image.",
-        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
-        "may do something nobody asked for. Its last tool calls were not run; earlier "
-        "actions are not undone. Start a new chat to continue.",
-        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
-        "computers{code}. Rephrase the question, or start a new chat. For security work, "
-        "an administrator can apply to OpenAI for access.",
-        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
-        "Rephrase the question, or start a new chat.",
-        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
-        "not answered. Rephrase the question, or start a new chat.",
-        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
-        "one request, so waiting does not help. Start a new chat, leave out large "
-        "files, or ask an administrator to raise the account's usage tier.",
-        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
-        "or choose the standard service tier, which costs twice as much.",
-        "data_residency_mismatch": "This model is not available in the region that the "
-        "API key is bound to. An administrator has to choose another model or key.",
-        "tool_use_failed": _UNREADABLE_MODEL,
-        "output_parse_failed": _UNREADABLE_MODEL,
-        "vector_store_timeout": "The search in the uploaded files took too long. Try "
-        "again in a moment.",
-        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
-        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
-        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
-        "again does not help; an administrator can find the details in the log.",
-        "": "The model's server reported an error{code}. Try again.",
-    },
-    "refused": {
-        "model_not_found": "The model {model} does not exist, has been shut down, or is "
-        "not available to this API key. Choose another model.",
-        UNREAD_REASONING: "OpenAI could not read the reasoning of an "
-        "earlier answer in this chat. Start a new chat.",
-        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
-        "has to verify the organization in its settings at OpenAI, or choose another "
-        "model.",
-        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
-        "where this server is. The API key is not the cause.",
-        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
-        "a scope, or a role in its project, is missing.",
-        "mismatched_organization": _WRONG_ORGANIZATION,
-        "invalid_organization": _WRONG_ORGANIZATION,
-        "mismatched_project": "The API key does not belong to the project in the "
-        "settings.",
-        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
-        "IP addresses, and this server's address is not among them. An administrator "
-        "has to add it to the list at OpenAI.",
-        "account_deactivated": "OpenAI has deactivated the account of the API key.",
-        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
-        "administrator to change the rights of the key.",
-        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
-        "this request through (HTTP {status}). The API key is not the cause.",
-        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
-        "(HTTP {status}), so the server may be down. Try again in a moment.",
-        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
-        "followed, because they would send the key to another address.",
-        WRONG_KEY: _WRONG_KEY,
-        "401": _WRONG_KEY,
-        "402": _NO_CREDIT,
-        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
-        "administrator can find the reason in the log.",
-        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
-        "safeguard that each request has.",
-        NO_RESPONSES_API: _NO_RESPONSES_API,
-        "404": _NO_RESPONSES_API,
-        "405": _NO_RESPONSES_API,
-        "407": "The HTTP proxy rejected the request.",
-        "408": "The model's server gave up, because the request took too long (HTTP "
-        "{status}). Try again; if that does not help, leave out large files.",
-        "409": "This request conflicts with something else that the model's server is "
-        "doing (HTTP {status}). Try again in a moment.",
-        "413": _TOO_LARGE_CHAT,
-        "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
-        "421": "The address of the model's server leads to a server that does not serve "
-        "it (HTTP {status}).",
-        "429": _RATE_LIMIT,
-        "451": "The model's server may not answer this request for legal reasons (HTTP "
-        "{status}). Rephrase the question, or choose another model.",
-        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
-        "minute.",
-        "503": _OVERLOADED,
-        "529": _OVERLOADED,
-        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
-        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
-        "An administrator can find the details in the log.",
-    },
-    "unreachable": {
-        "": _UNREACHABLE,
-        "no_way": _UNREACHABLE,
-        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
-        "environment_proxy": "The HTTP proxy at {server}, which this server's "
-        "environment names, cannot be reached: {reason}. An administrator has to check "
-        "that environment.",
-        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
-        "certificate": "The certificate of {server} is not trusted{reason}.",
-        "tls": "The model's server at {server} does not use TLS, which its address asks "
-        "for with https.",
-    },
-    "cut": {
-        "": "The connection to the model broke before the answer was complete. "
-        + _CONTINUE,
-        "lost": "The connection to the model broke, and the rest of the answer could "
-        "not be fetched. " + _CONTINUE,
-    },
-    "unreadable": {
-        "": "The model's server did not answer like the Responses API.",
-        "chat_completions": "The model's server answered like the Chat Completions API, "
-        "not like the Responses API.",
-        "compressed": "The model's server sent a compressed answer, which cannot be "
-        "read.",
-        "queued": "The model's server has only queued the request, and sent no answer. "
-        "Try again later, or choose another model.",
-    },
-    "malformed": {
-        "": "The model's server sent data that cannot be read. " + _CONTINUE,
-        "too_large": "The model's server sent more data than is accepted for one "
-        "answer. " + _CONTINUE,
-    },
-    "first_event_timeout": {
-        "": "The model's server accepted the request, but sent nothing for too long. "
-        "Try again, perhaps with a lower effort.",
-    },
-    "idle_timeout": {
-        "": "The model's server stopped sending in the middle of the answer. "
-        + _CONTINUE,
-    },
-    "total_timeout": {
-        "": "The answer took longer than the administrator allows. "
-        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
-    },
-}
-"""The messages, by kind of ending, then by code or HTTP status. "" stands for all other
-codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
-exception's text."""
-
-_WRONG_ADDRESS = SettingFault(("base_url",))
-
-FAULTS: Mapping[tuple[str, str], SettingFault] = {
-    ("refused", "3"): _WRONG_ADDRESS,
-    ("refused", WRONG_KEY): SettingFault(("api_key",)),
-    ("refused", "401"): SettingFault(("api_key",)),
-    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
-    ("refused", "account_deactivated"): SettingFault(("api_key",)),
-    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
-    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
-    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
-    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
-    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
-    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
-    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
-    ("refused", "421"): SettingFault(("base_url", "proxy")),
-    ("refused", REFUSED_SAFEGUARD): SettingFault(("compatibility",)),
-    ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
-    ("refused", "404"): _WRONG_ADDRESS,
-    ("refused", "405"): _WRONG_ADDRESS,
-    ("refused", "407"): SettingFault(("proxy",)),
-    ("unreachable", ""): SettingFault(("base_url",), "possible"),
-    # A company's network may let nothing out but through its proxy.
-    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
-    ("unreachable", "proxy"): SettingFault(("proxy",)),
-    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
-    ("unreachable", "certificate"): SettingFault(
-        ("base_url", "ca_bundle", "verify_ssl")
-    ),
-    ("unreachable", "tls"): _WRONG_ADDRESS,
-    ("unreadable", ""): _WRONG_ADDRESS,
-    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
-    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
-}
-"""The settings that can be the cause, by kind of ending and word of MESSAGES."""
-
-
-_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
-_NOT_CONTINUED = frozenset(
-    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
-)
-"""Reasons of an incomplete answer after which there is nothing to continue."""
-
-
-class Ending(NamedTuple):
-    """How a run ended; `code` is the API's word for the cause.
-
-    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
-    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
-    "malformed", "cut", or the kind of a TimedOut.
-    """
-
-    kind: str
-    code: str | None = None
-    message: str = ""
-    fault: SettingFault = NO_FAULT
-    """The settings that can be the cause."""
-
-    @property
-    def is_failure(self) -> bool:
-        """Say whether the answer is not what the user asked for."""
-        return self.kind != "completed"
-
-    @property
-    def can_continue(self) -> bool:
-        """Say whether the model can continue an answer of which text has arrived.
-
-        Then its message says so.
-        """
-        if self.kind == "incomplete":
-            return self.code not in _NOT_CONTINUED
-        return self.kind in _CONTINUED_KINDS
-
-    def without_text(self) -> Self:
-        """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.message.partition(_ARRIVED)
-        if not advice:
-            return self
-        return self._replace(message=f"{before}Try again.")
-
-
-def _ending_without_code(kind: str, word: str = "") -> Ending:
-    """Return the ending of a kind whose cause has no code; `word` finds its message."""
-    fault = FAULTS.get((kind, word), NO_FAULT)
-    return Ending(kind, message=MESSAGES[kind][word], fault=fault)
-
-
-COMPLETED = Ending("completed")
-CUT = _ending_without_code("cut")
-UNREADABLE = _ending_without_code("unreadable")
-CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
-QUEUED = _ending_without_code("unreadable", "queued")
-COMPRESSED = _ending_without_code("unreadable", "compressed")
-
-ASKED_MODEL = "this model"
-"""Stands in a message for the id that was asked for, until a run puts it in."""
-
-_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
-
-
-def ending_of_incomplete(reason: str | None) -> Ending:
-    """Return the ending of a `response.incomplete`."""
-    code = api_word(_SAME_REASONS.get(reason or "", reason))
-    messages = MESSAGES["incomplete"]
-    message = messages.get(code or "", messages[""])
-    return Ending("incomplete", code, message.format(code=_fill_in(code)))
-
-
-_SAME_REASONS = {
-    # Volcengine's Ark and OGX; gateways to Anthropic and Azure
-    "length": "max_output_tokens",
-    "max_tokens": "max_output_tokens",
-}
-"""Reasons of other servers, and OpenAI's for the same."""
-
-
-def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` or an `error` event."""
-    if error.status:
-        return ending_of_refusal(error.status, error)._replace(kind=kind)
-    code = _find_code(error)
-    word = _message_word(_list_failure_words(error))
-    form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    message = form.format(
-        code=_fill_in(code),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-    )
-    return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
-
-
-def ending_of_refusal(status: int, error: ApiError) -> Ending:
-    """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
-    shown_code = ""
-    # A message for a code says what the code means.
-    if error.code != str(status) and (not word or word.isdecimal()):
-        shown_code = _fill_in(error.code)
-    message = _MESSAGES_BY_CODE[word].format(
-        code=shown_code,
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=status,
-    )
-    fault = FAULTS.get(("refused", word), NO_FAULT)
-    return Ending("refused", _find_code(error), message, fault)
-
-
-_OWN_MESSAGE = "-"
-"""In the place of a word of MESSAGES: the exception's own text is shown."""
-_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
-    MalformedEvent: ("malformed", ""),
-    AnswerTooLarge: ("malformed", "too_large"),
-    ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
-    InvalidRequest: ("invalid", _OWN_MESSAGE),
-}
-"""Kind and word of the message for each exception and its subclasses."""
-
-
-def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
-    """Return the ending of a run that `error` stopped, after its first event or not."""
-    if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
-    if isinstance(error, ApiRefused):
-        return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
-    for ancestor in type(error).__mro__:  # shells have errors of their own
-        if ancestor in _EXCEPTIONS:
-            kind, word = _EXCEPTIONS[ancestor]
-            break
-    if word == _OWN_MESSAGE:
-        return Ending(kind, message=str(error), fault=error.fault)
-    return _ending_without_code(kind, word)
-
-
-def _find_code(error: ApiError) -> str | None:
-    """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_find_certain_cause(error) or error.code or error.type)
-
 
 def is_final(error: ApiError) -> bool:
     """Say whether neither a second attempt nor a repair of the request helps."""
     return any(code in FINAL_CODES for code in _list_codes(error))
 
 
-_MAX_NOTICE = 600
-_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, images, HTML and code of Markdown, and what replaces it."""
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
+    return is_known or find_certain_cause(error) == NO_CREDIT
 
 
-def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
-    """Return what OpenAI says about an answer that it stopped, as words to show.
-
-    Redacted, in one line, of bounded length, and without what renders or links.
-    """
-    hide = partial(redact, secrets=secrets)
-    parts = [
-        ("The model's server explains", notice.explanation),
-        ("It advises", notice.advice),
-    ]
-    quotes: list[str] = []
-    for lead, text in parts:
-        if not text:
-            continue
-        line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
-        printable = "".join(letter for letter in line if letter.isprintable())
-        plain = printable.translate(_MARKUP).replace("://", ": //")
-        if len(plain) > _MAX_NOTICE:
-            plain = f"{plain[:_MAX_NOTICE]}…"
-        quotes.append(f"{lead}: “{plain}”")
-    return " ".join(quotes)
-
-
-_MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
-"""A code means the same in a refusal and in a stream."""
 _REJECTED_CODES = (
     "invalid_request",
     "invalid_request_error",
@@ -2108,7 +1796,7 @@ _REJECTED_CODES = (
 """Codes and types that say that the request itself cannot be answered."""
 
 
-def _list_failure_words(error: ApiError) -> list[str]:
+def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
     if error.is_any_of(_REJECTED_CODES):
@@ -2119,9 +1807,11 @@ def _list_failure_words(error: ApiError) -> list[str]:
 _UNCERTAIN_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def _list_refusal_words(status: int, error: ApiError) -> list[str]:
+def refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
@@ -2137,7 +1827,7 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
         codes.append(DENIED_MODEL)
     if status == 401:
         # Only what is about keys, or is certain: a type like `server_error` tells nothing.
-        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
+        about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
     if status in (400, 422) and error.param in STRICT_LACKS:
@@ -2155,7 +1845,6 @@ def _list_refusal_words(status: int, error: ApiError) -> list[str]:
     return words
 
 
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -2167,49 +1856,6 @@ def is_about_address(error: ApiError) -> bool:
         return False
     is_of_the_api = error.type == "invalid_request_error"
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
-
-
-def has_no_credit(error: ApiError) -> bool:
-    """Say whether an account is empty, which no wait fills."""
-    code = error.code or ""
-    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
-    return is_known or _find_certain_cause(error) == NO_CREDIT
-
-
-def names_lasting_cause(error: ApiError) -> bool:
-    """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(_list_failure_words(error))
-    return word in ("context_length_exceeded", "model_not_found")
-
-
-def is_too_long(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the words of a chat are too many for the model.
-
-    Too many items have the same message, and become fewer as words.
-    """
-    if error.code == "array_above_max_length":
-        return False
-    word = _message_word(_list_refusal_words(status, error))
-    return word == "context_length_exceeded"
-
-
-def has_known_cause(status: int, error: ApiError) -> bool:
-    """Say whether a refusal has a message that says more than its status."""
-    word = _message_word(_list_refusal_words(status, error))
-    return word not in ("", str(status), "5")
-
-
-def names_model(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the model is not there, or is not for this key.
-
-    Below 400, `status` is that of a stream with an error.
-    """
-    status = status if status >= 400 else error.status
-    words = _list_failure_words(error)
-    if status:
-        words = _list_refusal_words(status, error)
-    word = _message_word(words)
-    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
 _ATTACHMENT = re.compile(
@@ -2228,33 +1874,6 @@ def _find_attachment(error: ApiError) -> str:
     return "invalid_image" if match["image"] else "unsupported_file"
 
 
-def _message_word(words: Iterable[str]) -> str:
-    """Return the first word that has a message of its own, "" if none has."""
-    for word in words:
-        if word and word in _MESSAGES_BY_CODE:
-            return word
-    return ""
-
-
-_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
-"""Codes of a rate limit."""
-
-
-def failure_status(failure: Failure) -> str:
-    """Return the status line before the request is sent again."""
-    causes = {
-        None: "did not answer",
-        200: "reported an error",
-        429: "is busy with this key's requests",
-    }
-    status = failure.status
-    if status == 200:  # in a stream, only the error says more
-        is_busy = failure.error.is_any_of(_BUSY)
-        status = 429 if is_busy else failure.error.status or status
-    cause = causes.get(status, f"has trouble (HTTP {status})")
-    return f"The model's server {cause}."
-
-
 _PHRASES = (
     (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
     (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
@@ -2264,12 +1883,14 @@ _PHRASES = (
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
         # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
-        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
+        r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
+        # Volcengine; Cohere.
+        r"|exceed max message tokens|too many tokens: size limit exceeded"
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -2277,7 +1898,10 @@ _PHRASES = (
     (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"\bunknown model\b|\bno such model\b|does not work with the specified model"
-        r"|model is not supported when using Codex",
+        r"|model is not supported when using Codex"
+        # DashScope; OpenRouter.
+        r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
+        r"|\bunsupported model\b|is not a valid model ID\b",
         "model_not_found",
     ),
     (
@@ -2287,7 +1911,11 @@ _PHRASES = (
         r"|not in v1/responses|support the '/v1/responses' API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
-        r"|model identifier is invalid|with on-demand throughput isn.t supported",
+        r"|model identifier is invalid|with on-demand throughput isn.t supported"
+        # xAI, of a model that only draws.
+        r"|is an image model and is therefore not available"
+        # NVIDIA, which names a model's server and the account in place of the model.
+        r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",
     ),
     (
@@ -2309,8 +1937,6 @@ _PHRASES = (
 )
 """What other servers say instead of a code, and LiteLLM of the servers behind it."""
 
-
-_MAX_SEARCHED = 2000
 _CERTAIN_PHRASES = (
     (
         # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
@@ -2353,8 +1979,11 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
+_MAX_SEARCHED = 2000
+"""Characters of a message; what follows may quote a chat."""
 
-def _find_certain_cause(error: ApiError) -> str | None:
+
+def find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says.
 
     A policy that is not known here is one all the same.
@@ -2372,27 +2001,12 @@ def _find_certain_cause(error: ApiError) -> str | None:
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
     text = error.message[:_MAX_SEARCHED]
-    codes = [_find_certain_cause(error), error.code, error.type]
+    codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
     # "3" and "5" are words for many statuses, which no server sends.
     return [code for code in codes if code and len(code) > 1]
-
-
-def _fill_in(word: str | None, form: str = " ({})") -> str:
-    """Return a word of the API as a part of a message; nothing for any other word."""
-    return form.format(word) if api_word(word) else ""
-
-
-def api_word(word: str | None) -> str | None:
-    """Return `word` if it can be a word of the API, and no key; else None."""
-    if not word:
-        return None
-    for messages in MESSAGES.values():
-        if word in messages:
-            return word
-    return word if _WORD_OF_API.fullmatch(word) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -4033,10 +3647,14 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     The types of older and dated versions begin with that of their kind.
     """
     name = as_text(tool.get("type"))
-    for kind in TOOL_KINDS.values():
-        if name.startswith(kind.type):
-            return kind
+    if name.startswith(_HOSTED_TYPES):  # most tools are functions
+        for kind in TOOL_KINDS.values():
+            if name.startswith(kind.type):
+                return kind
     return _NO_TOOL
+
+
+_HOSTED_TYPES = tuple(TOOL_KINDS)
 
 
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
@@ -4173,6 +3791,16 @@ def answer_as_text(item: Item) -> Item:
     return {"type": "message", "role": "assistant", "content": message_text(item)}
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
+def with_item_id(item: Item) -> Item:
+    """Return reasoning or a call with an id, always the same for the same item."""
+    prefix = _ID_PREFIXES.get(item_type(item))
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+
+
 def has_text(item: JsonObject) -> bool:
     """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))
@@ -4217,11 +3845,6 @@ def flat_annotation(annotation: Item) -> Item:
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
     return annotation
-
-
-def find_call_ids(items: Iterable[Item]) -> set[str]:
-    """Return the ids of all calls that our side has to answer."""
-    return {as_text(item.get("call_id")) for item in items if is_call(item)}
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
@@ -4475,7 +4098,7 @@ _MEDIA_TYPES = {"svg": "svg+xml"}
 
 def image_format(item: JsonObject) -> str:
     """Return the format of a generated image, in the words of the API."""
-    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    label = _DATA_URL.match(as_text(item.get("result")))
     if label is None:
         return str(item.get("output_format") or "png")
     subtype = label[1].lower()
@@ -4500,7 +4123,7 @@ def _image_label(item: JsonObject) -> str | None:
     result = as_text(item.get("result"))
     if not result:
         return None
-    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+    if _DATA_URL.match(result) or is_web_address(result):
         return ""
     if ":" in result[:_LONGEST_LABEL]:
         return None
@@ -5044,6 +4667,33 @@ def _tier_factor(
             return prices.ultrafast_later
         return prices.ultrafast
     return 0.5 if tier == "flex" else None
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.ulid
+#
+# ULIDs: 48 bits of milliseconds and 80 random bits in Crockford's alphabet.
+#
+# They sort by time. A package for them would have to be installed on the user's server;
+# tests compare these with ulid-py.
+# --------------------------------------------------------------------------------------
+
+
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_DIGITS = 26
+_RANDOM_BITS = 80
+_NANOSECONDS_OF_MILLISECOND = 1_000_000
+
+
+def new_ulid() -> str:
+    """Return a fresh id."""
+    milliseconds = time.time_ns() // _NANOSECONDS_OF_MILLISECOND
+    number = (milliseconds << _RANDOM_BITS) | secrets.randbits(_RANDOM_BITS)
+    digits: list[str] = []
+    for _ in range(_ULID_DIGITS):
+        number, digit = divmod(number, len(_CROCKFORD))
+        digits.append(_CROCKFORD[digit])
+    return "".join(reversed(digits))
 
 
 # --------------------------------------------------------------------------------------
@@ -5776,28 +5426,21 @@ class EndpointEntry(BaseModel):
 
 
 @lru_cache(maxsize=8)
-def read_endpoints(text: str) -> Sequence[EndpointEntry] | None:
-    """Return the entries of a JSON list; None if one cannot be read.
+def read_endpoints(text: str) -> tuple[Sequence[EndpointEntry], str]:
+    """Return the entries of a JSON list, and what is wrong in it, if anything.
 
-    Such an entry may keep chats from a server, so it is not passed over.
+    An entry that cannot be read may keep chats from a server, so it is not passed over:
+    then there are no entries. Their values are not told: those may be keys.
     """
     try:
         rows = load_json(text.strip() or "[]")
-        entries = [EndpointEntry.model_validate(row) for row in rows]
-        are_complete = all(entry.is_complete for entry in entries)
-    except (ValueError, TypeError, InvalidRequest):
-        return None
-    return entries if are_complete else None
-
-
-def endpoints_mistake(text: str) -> str:
-    """Return why entries cannot be read, without their values: those may be keys."""
-    try:
-        rows = load_json(text)
     except ValueError:
-        return "ENDPOINTS_JSON is not valid JSON"
+        return (), "ENDPOINTS_JSON is not valid JSON"
+    if rows in ({}, ""):  # empty, too
+        rows = []
     if not isinstance(rows, list):
-        return "ENDPOINTS_JSON is not a list"
+        return (), "ENDPOINTS_JSON is not a list"
+    entries: list[EndpointEntry] = []
     for number, row in enumerate(rows, 1):
         try:
             entry = EndpointEntry.model_validate(row)
@@ -5807,8 +5450,9 @@ def endpoints_mistake(text: str) -> str:
         except InvalidRequest as error:
             mistake = str(error).rstrip(".").replace("The address", "the address")
         if mistake:
-            return f"Entry {number} of ENDPOINTS_JSON: {mistake}"
-    return "ENDPOINTS_JSON cannot be read"
+            return (), f"Entry {number} of ENDPOINTS_JSON: {mistake}"
+        entries.append(entry)
+    return entries, ""
 
 
 class EndpointChoice:
@@ -5905,7 +5549,7 @@ def endpoint_trials(
 ) -> list[EndpointTrial]:
     """Return each entry of ENDPOINTS_JSON (see `CallAccount.endpoint_trials`)."""
     trials: list[EndpointTrial] = []
-    for entry in read_endpoints(text) or ():
+    for entry in read_endpoints(text)[0]:
         # The first model that the entry is for, or the first of all, if there is any.
         model = models[0] if models else ""
         for listed in models:
@@ -5929,11 +5573,11 @@ async def choose_endpoints(
 
     A user's own key goes to the address of the valves alone.
     """
-    entries = read_endpoints(text)
+    entries, mistake = read_endpoints(text)
     base_url = facts["base_url"]
     user_id = facts["user_id"]
-    if entries is None:
-        problem = _UNREADABLE.format(endpoints_mistake(text))
+    if mistake:
+        problem = _UNREADABLE.format(mistake)
         return EndpointChoice([], base_url, failures, user_id, problem)
     if facts["has_own_key"]:
         return None
@@ -6098,7 +5742,7 @@ def longest_ago(today: date) -> str:
 # --------------------------------------------------------------------------------------
 # owui_administration.usage_table
 #
-# What users have used, in two tables of our own in the host's database.
+# What users have used, in tables of our own in the host's database.
 #
 # A row counts what one user had of one model on one day, so nothing is lost with a chat
 # that is deleted. One statement adds to it: servers that count at once lose nothing. What
@@ -6107,6 +5751,9 @@ def longest_ago(today: date) -> str:
 # The first table is that of version 1.0.0, whose statements name no columns: one more
 # column, and a server that was not updated could neither write nor read it. So what the
 # money bought is in a second table, with the same key.
+#
+# A commit that gets no answer may have been made, and to make it again would count twice.
+# So each transaction also notes its number in a third table, where the next one looks.
 # --------------------------------------------------------------------------------------
 
 
@@ -6130,6 +5777,7 @@ _KEY = UsageRow._fields[:3]
 _COUNTS = UsageRow._fields[3:]
 _USAGE = "{schema}openai_responses_usage"
 _PURCHASES = "{schema}openai_responses_purchases"
+_WRITERS = "{schema}openai_responses_usage_writers"
 
 
 def _create(table: str, counts: Sequence[str]) -> str:
@@ -6164,10 +5812,24 @@ def _sums(counts: Sequence[str]) -> str:
     return ", ".join(f"SUM({name}) AS {name}" for name in counts)
 
 
-_CREATE_BOTH: Sequence[tuple[str, object]] = (
+_CREATE_ALL: Sequence[tuple[str, object]] = (
     (_create(_USAGE, _COUNTS), {}),
     (_create(_PURCHASES, Purchases._fields), {}),
+    (
+        f"CREATE TABLE IF NOT EXISTS {_WRITERS} (id TEXT PRIMARY KEY, written BIGINT)",
+        {},
+    ),
 )
+_NOTE_NUMBER = (
+    f"INSERT INTO {_WRITERS} AS old (id, written) VALUES (:id, :number) "
+    "ON CONFLICT (id) DO UPDATE SET written = excluded.written"
+)
+# It changes nothing, but waits for a transaction that still holds the row.
+_AWAIT_WRITER = (
+    f"INSERT INTO {_WRITERS} AS old (id, written) VALUES (:id, 0) "
+    "ON CONFLICT (id) DO UPDATE SET written = old.written"
+)
+_LAST_NUMBER = f"SELECT written FROM {_WRITERS} WHERE id = :id"
 _ADD_USAGE = _add(_USAGE, _COUNTS)
 _ADD_PURCHASES = _add(_PURCHASES, Purchases._fields)
 _ROWS_OF_USER = (
@@ -6216,12 +5878,21 @@ class KnownRows(list[UsageRow]):
         self.user_id = user_id
 
 
+_Rows = dict[tuple[str, str, str], tuple[UsageRow, Purchases]]
+"""By user, day and model."""
+
+
 class UsageTable:
     """The tables, and what is still to be added to them."""
 
     def __init__(self) -> None:
+        self._id = new_ulid()
+        self._number = 0
+        """Of the last transaction that added something."""
+        self._unsure: list[tuple[UsageRow, Purchases]] = []
+        """What it added, until the database has said that it did."""
         self.problem = ""
-        self._due: dict[tuple[str, str, str], tuple[UsageRow, Purchases]] = {}
+        self._due: _Rows = {}
         self._readers = Counter[str]()
         """How many read the rows of a user now."""
         self._writer: asyncio.Task[None] | None = None
@@ -6252,18 +5923,7 @@ class UsageTable:
         So a database that fails for days costs a row for each user, model and day. The
         oldest of too many rows goes.
         """
-        key = (row.user_id, row.day, row.model)
-        if key in self._due:
-            earlier, earlier_bought = self._due.pop(key)
-            row = row._replace(
-                requests=earlier.requests + row.requests,
-                input=earlier.input + row.input,
-                cached=earlier.cached + row.cached,
-                output=earlier.output + row.output,
-                money=earlier.money + row.money,
-            )
-            bought = sum_purchases((earlier_bought, bought))
-        self._due[key] = row, bought
+        _merge(self._due, row, bought)
         if len(self._due) > _MAX_DUE:
             oldest = next(iter(self._due))
             del self._due[oldest]
@@ -6273,30 +5933,61 @@ class UsageTable:
 
         The rows of a user wait while that user's are read.
         """
+        try:
+            await self._settle()
+        except Exception as error:
+            self.problem = _NOT_COUNTED.format(type(error).__name__)
+            return
+        self.problem = ""
         keys = self._keys_to_write()
         if not keys:
             return
         # In one order: two servers never wait for each other's rows.
         due = sorted(self._due.pop(key) for key in keys)
-        self.problem = ""
         usage = [row._asdict() for row, _ in due]
         purchases: list[dict[str, object]] = []
         for row, bought in due:
             if any(bought):
                 key = {"user_id": row.user_id, "day": row.day, "model": row.model}
                 purchases.append({**key, **bought._asdict()})
-        additions: list[tuple[str, object]] = [(_ADD_USAGE, usage)]
+        self._number += 1
+        self._unsure = due
+        number = {"id": self._id, "number": self._number}
+        additions: list[tuple[str, object]] = [
+            (_NOTE_NUMBER, number),
+            (_ADD_USAGE, usage),
+        ]
         if purchases:
             additions.append((_ADD_PURCHASES, purchases))
         try:
             await _run_with_tables(*additions)
         except Exception as error:
-            for row, bought in due:
-                self._add_due(row, bought)
             self.problem = _NOT_COUNTED.format(type(error).__name__)
             return
+        self._unsure = []
         if self._keys_to_write():
             self._writer = asyncio.create_task(self._write())
+
+    async def _settle(self) -> None:
+        """Find out whether the last transaction was made; what it added is due if not."""
+        if not self._unsure:
+            return
+        writer = {"id": self._id}
+        [[written]] = await _run_with_tables(
+            (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
+        )
+        unsure = self._unsure
+        self._unsure = []
+        if written != self._number:
+            for row, bought in unsure:
+                self._add_due(row, bought)
+
+    def _unwritten(self) -> list[tuple[UsageRow, Purchases]]:
+        """Return what is not in the tables, as far as this server knows."""
+        rows = dict(self._due)
+        for row, bought in self._unsure:
+            _merge(rows, row, bought)
+        return [*rows.values()]
 
     def _keys_to_write(self) -> list[tuple[str, str, str]]:
         return [key for key in self._due if not self._readers[key[0]]]
@@ -6319,7 +6010,7 @@ class UsageTable:
         rows = KnownRows(user_id)
         async with self._reading(user_id):
             rows += await self._select(_ROWS_OF_USER, user_id=user_id, day=since)
-            for row, _ in self._due.values():
+            for row, _ in self._unwritten():
                 if row.user_id == user_id and row.day >= since:
                     rows.append(row)
             self._known[id(rows)] = rows
@@ -6353,7 +6044,7 @@ class UsageTable:
             rows = await _run_with_tables((by_day, values))
             due = [
                 (row.day, purchases)
-                for row, purchases in self._due.values()
+                for row, purchases in self._unwritten()
                 if row.user_id == user_id and row.day >= since
             ]
         bought = Purchases(*(_whole_number(count) for count in sums))
@@ -6385,6 +6076,22 @@ class UsageTable:
         return [_read_row(row) for row in rows]
 
 
+def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
+    """Put a row at the end, in one with an earlier row of the same key."""
+    key = (row.user_id, row.day, row.model)
+    if key in rows:
+        earlier, earlier_bought = rows.pop(key)
+        row = row._replace(
+            requests=earlier.requests + row.requests,
+            input=earlier.input + row.input,
+            cached=earlier.cached + row.cached,
+            output=earlier.output + row.output,
+            money=earlier.money + row.money,
+        )
+        bought = sum_purchases((earlier_bought, bought))
+    rows[key] = row, bought
+
+
 _LOST_RACES = ("IntegrityError", "ProgrammingError")
 """SQLAlchemy's errors for a table that another session has just made."""
 
@@ -6399,11 +6106,11 @@ async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[obj
     (utils/plugin.py:407). Only the last of them is asked again.
     """
     try:
-        return await run_sql(*_CREATE_BOTH, *statements)
+        return await run_sql(*_CREATE_ALL, *statements)
     except Exception as error:
         if type(error).__name__ not in _LOST_RACES:
             raise
-    return await run_sql(*_CREATE_BOTH, *statements)
+    return await run_sql(*_CREATE_ALL, *statements)
 
 
 def _read_row(row: Sequence[object]) -> UsageRow:
@@ -7886,7 +7593,7 @@ class NameCheck:
         for rule in read_limits(limits)[0] or ():
             users.append(rule.user)
             groups.append(rule.group)
-        for entry in read_endpoints(endpoints) or ():
+        for entry in read_endpoints(endpoints)[0]:
             groups += entry.groups
         unknown: list[str] = []
         try:

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.2.0
+version: 1.3.0.dev
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -24,6 +24,7 @@ import html
 import inspect
 import json
 import logging
+import marshal
 import math
 import os
 import random
@@ -155,7 +156,7 @@ def utc_today() -> date:
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
-# JSON that others wrote, which may be invalid.
+# JSON that others wrote, which may be invalid, and JSON that is sent.
 # --------------------------------------------------------------------------------------
 
 
@@ -189,7 +190,18 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value)))
+    level: list[Any] = [value] if isinstance(value, dict | list) else []
+    for _ in range(MAX_JSON_DEPTH):
+        below: list[Any] = []
+        for parent in level:
+            for part in parent.values() if isinstance(parent, dict) else parent:
+                # Most are texts: to look for them first halves the time.
+                if part.__class__ is not str and part and isinstance(part, dict | list):
+                    below.append(part)
+        if not below:
+            return False
+        level = below
+    return True
 
 
 def _levels(value: object) -> Iterator[list[Any]]:
@@ -208,6 +220,20 @@ def _levels(value: object) -> Iterator[list[Any]]:
             elif isinstance(parent, list):
                 below += parent
         level = below
+
+
+def compact_json(value: object) -> bytes:
+    """Return a value as JSON in UTF-8, in a third of the time that `json` takes.
+
+    Raises ValueError for what `json` may still write: lone surrogates, some hundred
+    levels.
+    """
+    return _COMPACT.to_json(value)
+
+
+_COMPACT = TypeAdapter[Any](
+    Any, config=ConfigDict(ser_json_inf_nan="constants")
+).serializer
 
 
 def json_weight(text: str | bytes | bytearray) -> int:
@@ -645,9 +671,8 @@ def read_api_error(wire: object) -> ApiError:
     """
     fields = _error_fields(wire)
     metadata = as_mapping(fields.get("metadata"))
-    # SAP's hub has the API's body as a text in `errorMessage`; AWS begins with a capital.
     message = ""
-    for key in ("message", "detail", "errorMessage", "Message", "msg"):
+    for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
@@ -712,6 +737,12 @@ def _read_code(
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
             return UNREAD_REASONING
+        # Moonshot, as a 429
+        case "" if kind == "engine_overloaded_error":
+            return "server_is_overloaded"
+        # Zhipu, whose words are Chinese; it has no types
+        case number if not kind and number in _CODES_OF_ZHIPU:
+            return _CODES_OF_ZHIPU[number]
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
@@ -720,6 +751,9 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # Google, with a status of 400
+        case _ if message.startswith("User location is not supported for the API"):
+            return "unsupported_country_region_territory"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -738,6 +772,11 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # llama.cpp, Ollama and LM Studio, of a format such as WebP
+    r"|Failed to load image or audio file"
+    # Ollama; Google
+    r"|invalid image input\Z|Unable to process input image\b"
+    r"|Unable to submit request because it has a mimeType parameter with value image/"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -749,13 +788,29 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     are those of OmniRoute and of Codex's own server.
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
-    for value in (*values, headers.get("X-RateLimit-Reset")):
+    values.append(headers.get("X-RateLimit-Reset"))
+    for row in as_list(fields.get("details")):  # Google's, as "37s"
+        delay = as_text(as_mapping(row).get("retryDelay"))
+        values.append(delay.removesuffix("s"))
+    for value in values:
         reset = as_seconds(value)
         if reset is not None:
             return reset
     return None
 
 
+_AROUND_ERRORS = ("upstream_error", "ResponseMetadata", "Error")
+"""What else is around an error, at claude-code-hub (its issue 518) and Volcengine."""
+_KEYS_OF_WORDS = (
+    "message",
+    "detail",
+    "errorMessage",
+    "error_message",
+    "Message",
+    "msg",
+)
+"""Where the words are. SAP's hub, and a gateway with `error_message` (anomalyco/opencode
+20005), have the API's body in them; AWS begins with a capital."""
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
@@ -773,11 +828,14 @@ def _error_fields(wire: object) -> JsonObject:
         if not isinstance(wire, Mapping):
             break
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
-        if _are_issues(inner):
-            return _read_issues(as_list(inner))
+        for issues in (inner, wire.get("issues")):
+            if _are_issues(issues):
+                return _read_issues(as_list(issues))
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
-        if not isinstance(inner, Mapping):
+        for key in () if wire.get("message") else _AROUND_ERRORS:
+            inner = inner or as_mapping(wire.get(key))
+        if not isinstance(inner, Mapping) or not inner:
             break
         wire = inner
     if isinstance(wire, str):
@@ -791,7 +849,13 @@ def _error_fields(wire: object) -> JsonObject:
         exact = max(rows, key=lambda row: len(as_list(row.get("loc"))), default={})
         place = _join_place(as_list(exact.get("loc"))[1:])
         return {"message": exact.get("msg"), "param": place}
-    if isinstance(fields.get("error"), str):  # xAI: the code is next to the words
+    fault = as_mapping(fields.get("fault"))
+    if fault:  # Apigee
+        code = value_at(fault, "detail", "errorcode")
+        return {"message": fault.get("faultstring"), "code": code}
+    # xAI: the code is next to the words. Servers in Java and of Node.js have the name of
+    # the status there, and the words under their usual name.
+    if isinstance(fields.get("error"), str) and not fields.get("message"):
         return {**fields, "message": fields["error"]}
     if isinstance(fields.get("message"), Mapping):
         # LiteLLM's guardrails; Mistral, of what does not fit its types
@@ -822,10 +886,24 @@ _SAME_CODES = {
     # Alibaba's DashScope, Volcengine's Ark (in their lists of error codes)
     "Arrearage": "insufficient_quota",
     "AccountOverdueError": "insufficient_quota",
+    "AllocationQuota.FreeTierOnly": "insufficient_quota",
+    "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # Groq, of a model that did not write the JSON it was asked for
+    "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
 }
 """Codes of other servers, and OpenAI's for the same cause."""
+_CODES_OF_ZHIPU = {
+    "1113": "insufficient_quota",
+    "1211": "model_not_found",
+    "1261": "context_length_exceeded",
+    "1301": CONTENT_FILTER,
+    # Limits of a plan, of hours, a week or a month; a plan that has ended
+    "1308": "usage_limit_reached",
+    "1309": "usage_limit_reached",
+    "1310": "usage_limit_reached",
+}
 
 
 _PATH_STEP = re.compile(r"\[\d+]|\.[a-z_\d]+")
@@ -950,6 +1028,352 @@ _PRINTED_BODY = re.compile(r"\{'error': ?\{")
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.causes
+#
+# What an error of the API is about, as a word: its own code, or one of ours.
+#
+# Other servers, and some of OpenAI's refusals, have no code, one for many causes, or a
+# wrong one; then a status, a place in the request or certain words tell the cause. The
+# message for each word is in `endings`.
+# --------------------------------------------------------------------------------------
+
+
+MISALIGNMENT = "misalignment_policy_violation"
+"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
+neither by another attempt nor elsewhere nor without its reasoning."""
+FLEX_UNAVAILABLE = "flex_unavailable"
+REQUEST_TOO_LARGE = "request_above_rate_limit"
+"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
+than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
+WRONG_KEY = "invalid_api_key"
+MISSING_SCOPE = "missing_scope"
+UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
+UNVERIFIED = "unverified_organization"
+"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
+DENIED_MODEL = "denied_model"
+"""Our word for a 401 or 403 whose `param` is the model."""
+FIREWALL_PAGE = "firewall_page"
+GATEWAY_PAGE = "gateway_page"
+"""Our words for a page that came in place of the API's answer."""
+NO_RESPONSES_API = "no_responses_api"
+"""Our word for a server that answers at every address, and says so with a status of 200."""
+REFUSED_SAFEGUARD = "refused_safeguard"
+"""Our word for a server that refuses one of `STRICT_LACKS`."""
+STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
+"""Safeguards that are never left out after a refusal, and are not in strict requests."""
+LOADING_MODEL = "loading_model"
+"""Our word for what llama.cpp says until it can answer."""
+REJECTED = "rejected"
+"""Our word for a stream that says that the request cannot be answered."""
+
+SAFETY_STOPS = frozenset(
+    {
+        MISALIGNMENT,
+        "cyber_policy",
+        "bio_policy",
+        "invalid_prompt",
+        "image_content_policy_violation",
+        "content_policy_violation",
+        "moderation_blocked",
+        CONTENT_FILTER,
+    }
+)
+"""Codes of refusals for what a chat is about. No other server is asked instead."""
+
+_POLICY_SUFFIXES = ("_policy", "_policy_violation")
+"""Ends of such codes, also of those that nobody listed."""
+
+FINAL_CODES = SAFETY_STOPS | {
+    FLEX_UNAVAILABLE,
+    REQUEST_TOO_LARGE,
+    WRONG_KEY,
+    NO_RESPONSES_API,
+}
+"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
+
+NO_CREDIT = "insufficient_quota"
+NO_CREDIT_CODES = frozenset(
+    {
+        NO_CREDIT,
+        "credit_balance_exhausted",
+        "organization_spend_limit_exceeded",
+        "project_spend_limit_exceeded",
+        "organization_usage_limit_exceeded",
+        "project_usage_limit_exceeded",
+        "billing_not_active",
+        "billing_hard_limit_reached",
+        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
+        "budget_exceeded",
+        # Codex's own server: a limit of hours or days
+        "usage_limit_reached",
+        "usage_not_included",
+        "exceeded_current_quota_error",  # Moonshot
+    }
+)
+"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
+_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
+"""Ends of such codes, also of those that nobody listed."""
+
+FILE_CODES = frozenset({"unsupported_file"})
+IMAGE_CODES = FILE_CODES | frozenset(
+    {
+        "invalid_image",
+        "invalid_image_format",
+        "invalid_base64_image",
+        "invalid_image_url",
+        "image_too_large",
+        "image_too_small",
+        "image_parse_error",
+        "invalid_image_mode",
+        "image_file_too_large",
+        "unsupported_image_media_type",
+        "empty_image_file",
+        "failed_to_download_image",
+        "image_file_not_found",
+    }
+)
+"""Codes of refusals of an image, or of another file in the chat."""
+
+
+def is_final(error: ApiError) -> bool:
+    """Say whether neither a second attempt nor a repair of the request helps."""
+    return any(code in FINAL_CODES for code in _list_codes(error))
+
+
+def has_no_credit(error: ApiError) -> bool:
+    """Say whether an account is empty, which no wait fills."""
+    code = error.code or ""
+    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
+    return is_known or find_certain_cause(error) == NO_CREDIT
+
+
+_REJECTED_CODES = (
+    "invalid_request",
+    "invalid_request_error",
+    "invalid_value",
+    "invalid_type",
+    "unknown_parameter",
+    "unsupported_parameter",
+    "unsupported_value",
+    "missing_required_parameter",
+)
+"""Codes and types that say that the request itself cannot be answered."""
+
+
+def failure_words(error: ApiError) -> list[str]:
+    """Return the words that a message can be found by without a status."""
+    words = [*_list_codes(error), _find_attachment(error)]
+    if error.is_any_of(_REJECTED_CODES):
+        words.append(REJECTED)
+    return words
+
+
+_UNCERTAIN_STATUSES = (403, 429)
+"""A page with one of these comes from a firewall, which knows no key; those from 500 on
+come from a gateway."""
+_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
+_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
+
+
+def refusal_words(status: int, error: ApiError) -> list[str]:
+    """Return the words that a message can be found by, the most certain first."""
+    if status < 400:
+        return ["3"]
+    own_word = str(status)
+    if error.is_page:
+        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
+        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        return [page] if is_uncertain else [own_word, page]
+    codes = [code for code in _list_codes(error) if code != own_word]
+    if status in (401, 403) and error.param == "model":
+        # LiteLLM: type `key_model_access_denied`, and others for teams and users
+        # (BerriAI/litellm 39660).
+        codes.append(DENIED_MODEL)
+    if status == 401:
+        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
+        about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
+        return [*(code for code in codes if code in about_keys), own_word]
+    words = [*codes, _find_attachment(error)]
+    if status in (400, 422) and error.param in STRICT_LACKS:
+        words.append(REFUSED_SAFEGUARD)
+    if status == 404:
+        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
+        # deployment for this resource does not exist".
+        if _ABOUT_A_MODEL.search(error.message):
+            words.append("model_not_found")
+        if not is_about_address(error):
+            own_word = ""
+    words.append(own_word)
+    if status >= 500:
+        words.append("5")
+    return words
+
+
+_UNKNOWN_ADDRESS = "Invalid URL"
+"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
+type and names no place, either."""
+
+
+def is_about_address(error: ApiError) -> bool:
+    """Say whether a 404 may mean that there is no Responses API."""
+    if error.param or error.names_a_place:
+        return False
+    is_of_the_api = error.type == "invalid_request_error"
+    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
+
+
+_ATTACHMENT = re.compile(
+    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
+    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
+)
+"""The `param` of a refused image or file: only such parts have these fields."""
+_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
+
+
+def _find_attachment(error: ApiError) -> str:
+    """Return the code for the kind of attachment that `param` names; empty for none."""
+    match = _ATTACHMENT.fullmatch(error.param or "")
+    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
+        return ""
+    return "invalid_image" if match["image"] else "unsupported_file"
+
+
+_PHRASES = (
+    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
+    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
+    (r"\borganization must be verified to", UNVERIFIED),
+    (
+        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
+        # above 10,485,760 characters: "Invalid 'input': array too long".
+        r"context (size|window|length)|ContextWindow"
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
+        r"|exceeds the maximum number of tokens|exceeded model token limit"
+        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        # Anthropic, of input and output together; DashScope; TGI.
+        r"|exceeds? context limit|range of input length should be"
+        r"|`inputs` must have less than"
+        # Volcengine; Cohere.
+        r"|exceed max message tokens|too many tokens: size limit exceeded"
+        r"|'input(\S*(content|text))?': (array|string) too long",
+        "context_length_exceeded",
+    ),
+    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
+        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|model is not supported when using Codex"
+        # DashScope; OpenRouter.
+        r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
+        r"|\bunsupported model\b|is not a valid model ID\b",
+        "model_not_found",
+    ),
+    (
+        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
+        # Copilot and Ollama.
+        r"no endpoints found for|no available channel for model"
+        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not accessible via the /responses|does not support chat\b"
+        # Bedrock
+        r"|model identifier is invalid|with on-demand throughput isn.t supported"
+        # xAI, of a model that only draws.
+        r"|is an image model and is therefore not available"
+        # NVIDIA, which names a model's server and the account in place of the model.
+        r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
+        "model_not_found",
+    ),
+    (
+        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
+        r"insufficient (balance|credits|funds)|credit balance is too low"
+        r"|doesn't have any credits|used all available credits"
+        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        r"|reaching the monthly spending limit|used up your daily free allocation"
+        r"|out of call volume quota"
+        # OpenRouter, of a day
+        r"|free-models-per-day"
+        # SiliconFlow; Ollama's cloud, of hours or a week.
+        r"|balance is insufficient|reached your (\w+ )?usage limit",
+        NO_CREDIT,
+    ),
+    (r"RateLimitError", "rate_limit_exceeded"),
+    # Codex's own server, in a stream
+    (r"\bmodel is at capacity\b", "server_is_overloaded"),
+)
+"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
+
+_CERTAIN_PHRASES = (
+    (
+        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
+        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        REQUEST_TOO_LARGE,
+    ),
+    # OpenAI; Google, with a status of 400
+    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # Azure, with a status of 401: a role of Entra ID
+    (r"lacks the required data action", MISSING_SCOPE),
+    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
+    # Azure, of a dated version in the address
+    (
+        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        NO_RESPONSES_API,
+    ),
+    # Bedrock, as a 403
+    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
+    # xAI, as a 429 (continuedev/continue 10373)
+    (
+        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        NO_CREDIT,
+    ),
+    (r"\ALoading model\b", LOADING_MODEL),
+    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
+    # 403, code "The caller does not have permission to execute the specified operation"
+    # (theopenco/llmgateway 1785)
+    (r"\AContent violates usage guidelines", CONTENT_FILTER),
+    # DeepSeek, MiniMax: with the code of any refusal, or with none
+    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
+    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    (
+        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        CONTENT_FILTER,
+    ),
+    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
+    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
+    (r"\AYour organization must be verified to", UNVERIFIED),
+)
+"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
+
+_MAX_SEARCHED = 2000
+"""Characters of a message; what follows may quote a chat."""
+
+
+def find_certain_cause(error: ApiError) -> str | None:
+    """Return the code that the words of an error mean, whatever its own code says.
+
+    A policy that is not known here is one all the same.
+    """
+    code = error.code or ""
+    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
+        return "invalid_prompt"
+    text = error.message[:_MAX_SEARCHED]
+    for phrase, code in _CERTAIN_PHRASES:
+        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+            return code
+    return None
+
+
+def _list_codes(error: ApiError) -> list[str]:
+    """Return the codes of an error, the most certain first."""
+    text = error.message[:_MAX_SEARCHED]
+    codes = [find_certain_cause(error), error.code, error.type]
+    for phrase, code in _PHRASES:
+        if re.search(phrase, text, re.IGNORECASE):
+            codes.append(code)
+    # "3" and "5" are words for many statuses, which no server sends.
+    return [code for code in codes if code and len(code) > 1]
 
 
 # --------------------------------------------------------------------------------------
@@ -1222,102 +1646,6 @@ _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
 
 
-MISALIGNMENT = "misalignment_policy_violation"
-"""OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
-neither by another attempt nor elsewhere nor without its reasoning."""
-FLEX_UNAVAILABLE = "flex_unavailable"
-REQUEST_TOO_LARGE = "request_above_rate_limit"
-"""Our word for a `rate_limit_exceeded` that no wait removes: the request alone is larger
-than the limit of a minute (recorded in a stream that tells of a limit of 1)."""
-WRONG_KEY = "invalid_api_key"
-MISSING_SCOPE = "missing_scope"
-UNSUPPORTED_COUNTRY = "unsupported_country_region_territory"
-UNVERIFIED = "unverified_organization"
-"""Our word: OpenAI says so with a code that other causes have, too, or with none."""
-DENIED_MODEL = "denied_model"
-"""Our word for a 401 or 403 whose `param` is the model."""
-FIREWALL_PAGE = "firewall_page"
-GATEWAY_PAGE = "gateway_page"
-"""Our words for a page that came in place of the API's answer."""
-NO_RESPONSES_API = "no_responses_api"
-"""Our word for a server that answers at every address, and says so with a status of 200."""
-REFUSED_SAFEGUARD = "refused_safeguard"
-"""Our word for a server that refuses one of `STRICT_LACKS`."""
-STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
-"""Safeguards that are never left out after a refusal, and are not in strict requests."""
-LOADING_MODEL = "loading_model"
-"""Our word for what llama.cpp says until it can answer."""
-REJECTED = "rejected"
-"""Our word for a stream that says that the request cannot be answered."""
-
-SAFETY_STOPS = frozenset(
-    {
-        MISALIGNMENT,
-        "cyber_policy",
-        "bio_policy",
-        "invalid_prompt",
-        "image_content_policy_violation",
-        "content_policy_violation",
-        "moderation_blocked",
-        CONTENT_FILTER,
-    }
-)
-"""Codes of refusals for what a chat is about. No other server is asked instead."""
-
-_POLICY_SUFFIXES = ("_policy", "_policy_violation")
-"""Ends of such codes, also of those that nobody listed."""
-
-FINAL_CODES = SAFETY_STOPS | {
-    FLEX_UNAVAILABLE,
-    REQUEST_TOO_LARGE,
-    WRONG_KEY,
-    NO_RESPONSES_API,
-}
-"""Codes of refusals that neither a second attempt nor a repair of the request removes."""
-
-NO_CREDIT = "insufficient_quota"
-NO_CREDIT_CODES = frozenset(
-    {
-        NO_CREDIT,
-        "credit_balance_exhausted",
-        "organization_spend_limit_exceeded",
-        "project_spend_limit_exceeded",
-        "organization_usage_limit_exceeded",
-        "project_usage_limit_exceeded",
-        "billing_not_active",
-        "billing_hard_limit_reached",
-        # LiteLLM's type, also of a 400 (BerriAI/litellm 4606, 37000)
-        "budget_exceeded",
-        # Codex's own server: a limit of hours or days
-        "usage_limit_reached",
-        "usage_not_included",
-        "exceeded_current_quota_error",  # Moonshot
-    }
-)
-"""Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
-_NO_CREDIT_SUFFIXES = ("_spend_limit_exceeded", "_usage_limit_exceeded")
-"""Ends of such codes, also of those that nobody listed."""
-
-_FILE_CODES = frozenset({"unsupported_file"})
-IMAGE_CODES = _FILE_CODES | frozenset(
-    {
-        "invalid_image",
-        "invalid_image_format",
-        "invalid_base64_image",
-        "invalid_image_url",
-        "image_too_large",
-        "image_too_small",
-        "image_parse_error",
-        "invalid_image_mode",
-        "image_file_too_large",
-        "unsupported_image_media_type",
-        "empty_image_file",
-        "failed_to_download_image",
-        "image_file_not_found",
-    }
-)
-"""Codes of refusals of an image, or of another file in the chat."""
-
 _UNREADABLE_MODEL = (
     "The model wrote something that its server could not read{code}. Try again."
 )
@@ -1390,7 +1718,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "vector_store_timeout": "The search in the uploaded files took too long. Try "
         "again in a moment.",
         **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
-        **dict.fromkeys(sorted(_FILE_CODES), _UNUSABLE_FILE),
+        **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
         REJECTED: "The model's server rejected the request{code}{param}. Sending it "
         "again does not help; an administrator can find the details in the log.",
         "": "The model's server reported an error{code}. Try again.",
@@ -1600,7 +1928,6 @@ ASKED_MODEL = "this model"
 """Stands in a message for the id that was asked for, until a run puts it in."""
 
 _WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
-_ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
 def ending_of_incomplete(reason: str | None) -> Ending:
@@ -1624,7 +1951,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     if error.status:
         return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    word = _message_word(_list_failure_words(error))
+    word = _message_word(failure_words(error))
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     message = form.format(
         code=_fill_in(code),
@@ -1637,7 +1964,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 def ending_of_refusal(status: int, error: ApiError) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(_list_refusal_words(status, error))
+    word = _message_word(refusal_words(status, error))
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -1682,12 +2009,7 @@ def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
 
 def _find_code(error: ApiError) -> str | None:
     """Return the word of the API that says most about the cause, to be shown."""
-    return api_word(_find_certain_cause(error) or error.code or error.type)
-
-
-def is_final(error: ApiError) -> bool:
-    """Say whether neither a second attempt nor a repair of the request helps."""
-    return any(code in FINAL_CODES for code in _list_codes(error))
+    return api_word(find_certain_cause(error) or error.code or error.type)
 
 
 _MAX_NOTICE = 600
@@ -1720,91 +2042,17 @@ def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
 
 _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
-_REJECTED_CODES = (
-    "invalid_request",
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
-)
-"""Codes and types that say that the request itself cannot be answered."""
-
-
-def _list_failure_words(error: ApiError) -> list[str]:
-    """Return the words that a message can be found by without a status."""
-    words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
-        words.append(REJECTED)
-    return words
-
-
-_UNCERTAIN_STATUSES = (403, 429)
-"""A page with one of these comes from a firewall, which knows no key; those from 500 on
-come from a gateway."""
-
-
-def _list_refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a message can be found by, the most certain first."""
-    if status < 400:
-        return ["3"]
-    own_word = str(status)
-    if error.is_page:
-        page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
-        return [page] if is_uncertain else [own_word, page]
-    codes = [code for code in _list_codes(error) if code != own_word]
-    if status in (401, 403) and error.param == "model":
-        # LiteLLM: type `key_model_access_denied`, and others for teams and users
-        # (BerriAI/litellm 39660).
-        codes.append(DENIED_MODEL)
-    if status == 401:
-        # Only what is about keys, or is certain: a type like `server_error` tells nothing.
-        about_keys = {error.code, _find_certain_cause(error), *_ABOUT_KEYS}
-        return [*(code for code in codes if code in about_keys), own_word]
-    words = [*codes, _find_attachment(error)]
-    if status in (400, 422) and error.param in STRICT_LACKS:
-        words.append(REFUSED_SAFEGUARD)
-    if status == 404:
-        # Gateways send no code: "The model `x` does not exist"; Azure: "The API
-        # deployment for this resource does not exist".
-        if _ABOUT_A_MODEL.search(error.message):
-            words.append("model_not_found")
-        if not is_about_address(error):
-            own_word = ""
-    words.append(own_word)
-    if status >= 500:
-        words.append("5")
-    return words
-
-
-_ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
-_UNKNOWN_ADDRESS = "Invalid URL"
-"""How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
-type and names no place, either."""
-
-
-def is_about_address(error: ApiError) -> bool:
-    """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
-        return False
-    is_of_the_api = error.type == "invalid_request_error"
-    return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
-
-
-def has_no_credit(error: ApiError) -> bool:
-    """Say whether an account is empty, which no wait fills."""
-    code = error.code or ""
-    is_known = code.endswith(_NO_CREDIT_SUFFIXES) or error.is_any_of(NO_CREDIT_CODES)
-    return is_known or _find_certain_cause(error) == NO_CREDIT
 
 
 def names_lasting_cause(error: ApiError) -> bool:
     """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(_list_failure_words(error))
+    word = _message_word(failure_words(error))
     return word in ("context_length_exceeded", "model_not_found")
+
+
+def says_overloaded(error: ApiError) -> bool:
+    """Say whether a stream says that its model is overloaded, whatever type it names."""
+    return _message_word(failure_words(error)) == "server_is_overloaded"
 
 
 def is_too_long(status: int, error: ApiError) -> bool:
@@ -1814,13 +2062,13 @@ def is_too_long(status: int, error: ApiError) -> bool:
     """
     if error.code == "array_above_max_length":
         return False
-    word = _message_word(_list_refusal_words(status, error))
+    word = _message_word(refusal_words(status, error))
     return word == "context_length_exceeded"
 
 
 def has_known_cause(status: int, error: ApiError) -> bool:
     """Say whether a refusal has a message that says more than its status."""
-    word = _message_word(_list_refusal_words(status, error))
+    word = _message_word(refusal_words(status, error))
     return word not in ("", str(status), "5")
 
 
@@ -1830,27 +2078,11 @@ def names_model(status: int, error: ApiError) -> bool:
     Below 400, `status` is that of a stream with an error.
     """
     status = status if status >= 400 else error.status
-    words = _list_failure_words(error)
+    words = failure_words(error)
     if status:
-        words = _list_refusal_words(status, error)
+        words = refusal_words(status, error)
     word = _message_word(words)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
-
-
-_ATTACHMENT = re.compile(
-    r"input\[\d{1,6}\]\.(?:content|output)\[\d{1,6}\]"
-    r"\.(?:(?P<image>image_url)|file_data|file_url|filename)(?:\.\w{1,64})?"
-)
-"""The `param` of a refused image or file: only such parts have these fields."""
-_UNKNOWN_FIELD_CODES = ("unknown_parameter", "unsupported_parameter")
-
-
-def _find_attachment(error: ApiError) -> str:
-    """Return the code for the kind of attachment that `param` names; empty for none."""
-    match = _ATTACHMENT.fullmatch(error.param or "")
-    if match is None or error.is_any_of(_UNKNOWN_FIELD_CODES):
-        return ""
-    return "invalid_image" if match["image"] else "unsupported_file"
 
 
 def _message_word(words: Iterable[str]) -> str:
@@ -1878,131 +2110,6 @@ def failure_status(failure: Failure) -> str:
         status = 429 if is_busy else failure.error.status or status
     cause = causes.get(status, f"has trouble (HTTP {status})")
     return f"The model's server {cause}."
-
-
-_PHRASES = (
-    (r"\bmissing scopes?:|insufficient permissions for this operation", MISSING_SCOPE),
-    (r"country, region, or territory not supported", UNSUPPORTED_COUNTRY),
-    (r"\borganization must be verified to", UNVERIFIED),
-    (
-        # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
-        # above 10,485,760 characters: "Invalid 'input': array too long".
-        r"context (size|window|length)|ContextWindow"
-        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
-        r"|(prompt|input) (is )?too long|maximum (prompt|model) length"
-        r"|exceeds the maximum number of tokens|exceeded model token limit"
-        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
-        # Anthropic, of input and output together; DashScope; TGI.
-        r"|exceeds? context limit|range of input length should be"
-        r"|`inputs` must have less than"
-        r"|'input(\S*(content|text))?': (array|string) too long",
-        "context_length_exceeded",
-    ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
-    (
-        # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
-        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
-        r"|model is not supported when using Codex",
-        "model_not_found",
-    ),
-    (
-        # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Copilot and Ollama.
-        r"no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '/v1/responses' API"
-        r"|not accessible via the /responses|does not support chat\b"
-        # Bedrock
-        r"|model identifier is invalid|with on-demand throughput isn.t supported",
-        "model_not_found",
-    ),
-    (
-        # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
-        r"insufficient (balance|credits|funds)|credit balance is too low"
-        r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
-        r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
-        # OpenRouter, of a day
-        r"|free-models-per-day"
-        # SiliconFlow; Ollama's cloud, of hours or a week.
-        r"|balance is insufficient|reached your (\w+ )?usage limit",
-        NO_CREDIT,
-    ),
-    (r"RateLimitError", "rate_limit_exceeded"),
-    # Codex's own server, in a stream
-    (r"\bmodel is at capacity\b", "server_is_overloaded"),
-)
-"""What other servers say instead of a code, and LiteLLM of the servers behind it."""
-
-
-_MAX_SEARCHED = 2000
-_CERTAIN_PHRASES = (
-    (
-        # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
-        REQUEST_TOO_LARGE,
-    ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
-    # Azure, with a status of 401: a role of Entra ID
-    (r"lacks the required data action", MISSING_SCOPE),
-    (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
-    # Azure, of a dated version in the address
-    (
-        r"Responses API is enabled only for api-version|\AAPI version not supported",
-        NO_RESPONSES_API,
-    ),
-    # Bedrock, as a 403
-    (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # xAI, as a 429 (continuedev/continue 10373)
-    (
-        r"\AYour team \S{1,64} has either used all available credits or reached its",
-        NO_CREDIT,
-    ),
-    (r"\ALoading model\b", LOADING_MODEL),
-    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # DeepSeek, MiniMax: with the code of any refusal, or with none
-    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
-    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
-    (
-        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
-        CONTENT_FILTER,
-    ),
-    # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
-    # its 400 has `unsupported_value` (openai/codex 1982, continuedev/continue 9948)
-    (r"\AYour organization must be verified to", UNVERIFIED),
-)
-"""Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
-
-
-def _find_certain_cause(error: ApiError) -> str | None:
-    """Return the code that the words of an error mean, whatever its own code says.
-
-    A policy that is not known here is one all the same.
-    """
-    code = error.code or ""
-    if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
-        return "invalid_prompt"
-    text = error.message[:_MAX_SEARCHED]
-    for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
-            return code
-    return None
-
-
-def _list_codes(error: ApiError) -> list[str]:
-    """Return the codes of an error, the most certain first."""
-    text = error.message[:_MAX_SEARCHED]
-    codes = [_find_certain_cause(error), error.code, error.type]
-    for phrase, code in _PHRASES:
-        if re.search(phrase, text, re.IGNORECASE):
-            codes.append(code)
-    # "3" and "5" are words for many statuses, which no server sends.
-    return [code for code in codes if code and len(code) > 1]
 
 
 def _fill_in(word: str | None, form: str = " ({})") -> str:
@@ -2285,10 +2392,14 @@ def tool_kind(tool: JsonObject) -> ToolKind:
     The types of older and dated versions begin with that of their kind.
     """
     name = as_text(tool.get("type"))
-    for kind in TOOL_KINDS.values():
-        if name.startswith(kind.type):
-            return kind
+    if name.startswith(_HOSTED_TYPES):  # most tools are functions
+        for kind in TOOL_KINDS.values():
+            if name.startswith(kind.type):
+                return kind
     return _NO_TOOL
+
+
+_HOSTED_TYPES = tuple(TOOL_KINDS)
 
 
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
@@ -2425,6 +2536,16 @@ def answer_as_text(item: Item) -> Item:
     return {"type": "message", "role": "assistant", "content": message_text(item)}
 
 
+_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
+"""How the ids begin that other servers ask for."""
+
+
+def with_item_id(item: Item) -> Item:
+    """Return reasoning or a call with an id, always the same for the same item."""
+    prefix = _ID_PREFIXES.get(item_type(item))
+    return {"id": f"{prefix}_{json_digest(item)}", **item} if prefix else item
+
+
 def has_text(item: JsonObject) -> bool:
     """Say whether `item` holds a text that deltas grow."""
     return bool(message_text(item)) or any(text for _, text in item_texts(item))
@@ -2469,11 +2590,6 @@ def flat_annotation(annotation: Item) -> Item:
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
     return annotation
-
-
-def find_call_ids(items: Iterable[Item]) -> set[str]:
-    """Return the ids of all calls that our side has to answer."""
-    return {as_text(item.get("call_id")) for item in items if is_call(item)}
 
 
 def distinct_call_id(call_id: str, taken: Container[str]) -> str:
@@ -2727,7 +2843,7 @@ _MEDIA_TYPES = {"svg": "svg+xml"}
 
 def image_format(item: JsonObject) -> str:
     """Return the format of a generated image, in the words of the API."""
-    label = _DATA_URL.match(as_text(item.get("result"))[:_LONGEST_LABEL])
+    label = _DATA_URL.match(as_text(item.get("result")))
     if label is None:
         return str(item.get("output_format") or "png")
     subtype = label[1].lower()
@@ -2752,7 +2868,7 @@ def _image_label(item: JsonObject) -> str | None:
     result = as_text(item.get("result"))
     if not result:
         return None
-    if _DATA_URL.match(result[:_LONGEST_LABEL]) or is_web_address(result):
+    if _DATA_URL.match(result) or is_web_address(result):
         return ""
     if ":" in result[:_LONGEST_LABEL]:
         return None
@@ -4796,19 +4912,21 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348).
-    rf"|`{_NAME}` must be one of\b",
+    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
+    rf"|`{_NAME}` must be one of\b"
+    rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
-    rf"\bunsupported parameter: {_NAME}(?=\s|\Z)"
+    rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported"
-    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list.
-    rf"|\bdoes not support parameters?:? (?:[\[{{]?[\"'])?{_NAME}"
+    # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
+    rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
     rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
@@ -4819,8 +4937,12 @@ _LACKING_PARAMETER = re.compile(
 """What servers say that do not know a parameter, whatever its value."""
 _REASONING_VALUE = re.compile(
     r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
+    r"|\b(output_config\.effort) '\w{1,20}' is not supported"
+    r"|\bfunction tools with (reasoning_effort) are not supported",
+    re.IGNORECASE,
 )
-"""What Ollama, and vLLM of gpt-oss, say of an effort before they name theirs."""
+"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs, and
+OpenAI in Chat Completions (aaif-goose/goose 9825)."""
 _LISTED_VALUES = re.compile(
     r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
@@ -4829,6 +4951,7 @@ _OTHER_NAMES = {
     "reasoning_effort": "reasoning.effort",
     "reasoningeffort": "reasoning.effort",
     "reasoning value": "reasoning.effort",
+    "output_config.effort": "reasoning.effort",
     "verbosity": "text.verbosity",
     "max_tokens": "max_output_tokens",
     "max_completion_tokens": "max_output_tokens",
@@ -4848,15 +4971,19 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
+_RESERVED_NAME = re.compile(
+    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
+)
+"""What DashScope says of a function that has the name of one of its own tools."""
 _HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
 _REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
 """What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
 _REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}\. supported values are: 'function'",
+    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
     re.IGNORECASE,
 )
 """What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197)."""
+(langchain-ai/langchain-litellm 197). Volcengine has none."""
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -5134,14 +5261,16 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
+        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
         kinds |= self._find_names(_REQUESTED_TOOL)
         kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
-        if self.error.code == "invalid_value":
-            # A tool's own error, as `image_generation_user_error`.
-            kinds.add(str(self.error.type).removesuffix("_user_error"))
+        # A tool's own error, as `image_generation_user_error`.
+        kind_of_tool, is_own, _ = (self.error.type or "").partition("_user_error")
+        if is_own:
+            kinds.add(kind_of_tool)
         for tool in declared_tools(self.sent.payload):
             kind = tool.get("type")
             is_named = kind in kinds or tool.get("server_label") in labels
@@ -6240,6 +6369,48 @@ class AnswersAsTexts(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
+class StateIds(RequestRepair):
+    """Reasoning and calls have ids, for servers that demand one of each."""
+
+    message = "The model's server demands ids of earlier items: sending such."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOutEmptyTexts(RequestRepair):
+    """No text is empty: one next to an image goes, one alone says that it is none."""
+
+    message = "The model's server does not accept empty texts: leaving them out."
+
+    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+        items: list[Item] = []
+        for item in payload["input"]:
+            changed = dict(item)
+            for key in ("content", "output"):
+                if isinstance(item.get(key), str | list):
+                    changed[key] = _without_empty_texts(item[key])
+            items.append(changed)
+        return {**payload, "input": items}
+
+
+_EMPTY_TEXT = "[No text.]"
+
+
+def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
+    if isinstance(content, str):
+        return content if content.strip() else _EMPTY_TEXT
+    kept = [part for part in content if not _is_empty_text(part)]
+    return kept or [{**part, "text": _EMPTY_TEXT} for part in content[:1]]
+
+
+def _is_empty_text(part: object) -> bool:
+    text = as_mapping(part).get("text")
+    return isinstance(text, str) and not text.strip()
+
+
+@dataclass(frozen=True, slots=True)
 class LimitMedia(RequestRepair):
     """Of more than `most` images or files the oldest become a line of text."""
 
@@ -6828,7 +6999,7 @@ def is_transient(failure: Failure) -> bool:
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told
+        return not is_told or says_overloaded(error)
     return _is_retried_status(failure.status)
 
 
@@ -6943,8 +7114,12 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|encrypted content .{1,200}could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
-    # Google, behind OpenRouter (tailcallhq/forgecode 2305).
-    r"|thought signature is not valid",
+    # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
+    r"|thought signature is not valid|corrupted thought signature"
+    r"|thought_signature' \(TYPE_BYTES\)"
+    # Anthropic; Bedrock (linanwx/nagobot 21).
+    r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
     re.IGNORECASE,
 )
 _REASONING_IS_MISSING = re.compile(
@@ -6970,7 +7145,10 @@ _CALLS_APART = re.compile(
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
-    r"|invalid Gemini function call history",
+    r"|invalid Gemini function call history"
+    # Mistral, and its templates: also of a question after a result.
+    r"|not the same number of function calls and responses"
+    r"|unexpected role 'user' after role 'tool'",
     re.IGNORECASE,
 )
 """What others say of it, or of calls that a gateway has torn apart."""
@@ -6985,12 +7163,16 @@ _TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
 _SEES_NOTHING = re.compile(
-    r"image input is not supported|does not support image input"
+    r"image input is not supported|\bdo(?:es)? not support image input"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
     r"|is not a multimodal model|at most 0 image|does not support images\b"
     r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`",
+    r"|unknown variant `image_url`"
+    # Bedrock; OpenAI's older models.
+    r"|doesn't support the image field|image_url is only supported by certain models"
+    # DashScope, of a model that reads texts alone.
+    r"|The error info is \[Unexpected item type in content",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -7040,17 +7222,19 @@ _ROOM_LEFT = re.compile(
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
 _TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model.
+    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
     r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types",
+    r"|\bunknown part type: input_file|does not support file content types"
+    r"|\binvalid value: file\. supported values are:",
     re.IGNORECASE,
 )
 _TAKES_TEXT_OUTPUTS = re.compile(
     r"Output of tool call should be 'Input text'"
     r"|FunctionCallOutput\.output of type string"
+    r"|`function_response\.parts` is not supported for this model"
 )
-"""What llama.cpp (ggml-org/llama.cpp 23465) and older servers of Ollama (ollama/ollama
-15406) say of the image of a tool."""
+"""What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
+15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
@@ -7059,7 +7243,8 @@ _ENDS_WITH_USER = re.compile(
     r"|final assistant content cannot end with trailing whitespace"
     r"|expected last role user or tool\b"
     # Perplexity; Google.
-    r"|last message must have role .?user|single turn requests end with a user role",
+    r"|last message must have role .?user|single turn requests end with a user role"
+    r"|requests ending with a model turn are not supported",
     re.IGNORECASE,
 )
 """What servers say of an answer that is to be continued."""
@@ -7080,14 +7265,24 @@ _FUNCTIONS_ALONE = re.compile(
 """What servers say of tools that they do not have, without a name or a place."""
 _NO_GRAMMAR = re.compile(
     r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar",
+    r"|automatic parser generation failed|features not supported by xgrammar"
+    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+    r"|schema produces a constraint that has too many states"
+    r"|invalid decoding guidance syntax|invalid function format: unhashable"
+    r"|is not a valid moonshot flavored json schema",
     re.IGNORECASE,
 )
 """What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools."""
+template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
+its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
+_NO_IMAGE_DEPLOYMENT = re.compile(
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
+    re.IGNORECASE,
+)
+"""What Azure says of drawing without its header (openai/codex 31815)."""
 _NOT_TOGETHER = re.compile(
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported",
@@ -7096,8 +7291,27 @@ _NOT_TOGETHER = re.compile(
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(r"does not support thinking\b")
-"""What Ollama says of an effort for a model that does not reason."""
+_THINKS_NOTHING = re.compile(
+    r"does not support thinking\b|thinking budget is not supported"
+    r"|\bthink value \S{1,20} is not supported",
+    re.IGNORECASE,
+)
+"""What Ollama and Google say of an effort for a model that does not reason."""
+_MUST_THINK = re.compile(
+    r"reasoning is mandatory for this endpoint|only works in thinking mode",
+    re.IGNORECASE,
+)
+"""What OpenRouter and Google say of no effort for a model that always thinks."""
+_CHOICE_NOT_TAKEN = re.compile(
+    # DeepSeek; DashScope; Kimi; Anthropic.
+    r"does not support this tool_choice|tool_choice parameter does not support being set"
+    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
+    r"|may not be enabled when tool_choice forces tool use"
+    # vLLM, of gpt-oss.
+    r"|only 'auto' (or 'none' )?tool_choice is supported",
+    re.IGNORECASE,
+)
+"""What servers say of a choice that forces a call of a model that thinks."""
 _INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
 """What Codex's own server says of a request without the field (vybestack/llxprt-code
 1197)."""
@@ -7118,13 +7332,33 @@ _SHORT_IDS = re.compile(
     # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
     r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
 )
+_TEXT_IS_EMPTY = re.compile(
+    # Anthropic; Bedrock; Moonshot; xAI.
+    r"text content blocks must (?:be non-empty|contain non-whitespace)"
+    r"|text field in the ContentBlock object at \S{1,60} is blank"
+    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+    r"|each message must have at least one content element"
+    # Google.
+    r"|must include at least one parts field|\bcontents\.parts must not be empty"
+    r"|\bmodel input cannot be empty",
+    re.IGNORECASE,
+)
+"""What servers say of a text without a word, such as that of an image alone."""
+_LACKS_ID = re.compile(r"\bmissing field `id`")
+"""What servers in Rust say of an item, whose place they name."""
+_OF_THE_SCHEMA = "invalid_payload"
+"""Azure's code at the address of a project, of reasoning without an id
+(NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
 _LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
 """What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
 _INSTRUCTS_FIRST = re.compile(
     r"system message must be at the beginning"
     # Of the role of a developer, which no template of that time knows.
     r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer",
+    r"|unexpected role '?developer|unexpected role 'system' after role"
+    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+    r"|unknown variant `developer`|\bdeveloper is not one of \["
+    r"|input tag 'developer' found using 'role'",
     re.IGNORECASE,
 )
 """What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
@@ -7138,8 +7372,9 @@ _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
 3038)."""
-_BLAMES_ITSELF = frozenset({200, 500})
-"""Statuses of a server's own trouble, with which it may also refuse."""
+_BLAMES_ANOTHER = frozenset({200, 405, 500})
+"""Statuses of another cause, with which servers also tell what a model cannot do
+(DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
 _UNREACHED = "retrieving tool list"
@@ -7182,7 +7417,7 @@ def find_repair(
     candidates: Iterator[TriedRepair] = iter(())
     if may_be_repaired(failure):
         candidates = _candidates(refusal)
-    elif failure.status in _BLAMES_ITSELF:
+    elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
         candidates = _by_credit(refusal)
@@ -7252,7 +7487,7 @@ def _blind_steps(
     may_be_options = is_checked and not names_cause
     if may_be_options:
         yield LeaveOutOptions()
-    elif parameter == "tools":
+    elif outer_name(parameter) == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
         # tools of their own, and the functions may matter more.
         yield OfferFunctionsAlone()
@@ -7299,6 +7534,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
+    if refusal.error.code == _OF_THE_SCHEMA:
+        yield TriedRepair(StateIds())
+        yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
     yield from _by_words(refusal, _TEXT_BEFORE_OUTPUT, MoveMessages())
@@ -7327,6 +7565,10 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
         yield _without_tool(refusal, tool)
+    for tool in declared_tools(refusal.sent.payload):
+        if tool.get("type") == "image_generation":
+            drawing = _without_tool(refusal, tool).repair
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
 def _by_words(
@@ -7357,6 +7599,14 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
+    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    if names_id and with_item_id(place.value) != place.value:
+        yield TriedRepair(StateIds(), is_named=is_named)
+    # The server wants a text there, or names the types of parts that it takes.
+    if place.keys in (("output",), ("output", "type")):
+        yield TriedRepair(TextOutputs(), is_named=is_named)
+    if place.keys[-1:] == ("detail",) and {"low", "high"} & refusal.quoted_words:
+        yield TriedRepair(StateDetail(), is_named=is_named)
     if refusal.is_unknown and may_lose_field(kind, place.keys):
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
@@ -7419,10 +7669,13 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
     yield from _by_output_limit(refusal)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
     skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
         (_CALLS_NOTHING, LeaveOutFunctions()),
         (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
         (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
+        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
+        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
         (_STREAMS_ALONE, AskForStream()),
         (_ONE_CALL, SeparateCalls()),
         (_SHORT_IDS, ShortCallIds()),
@@ -7435,6 +7688,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_TAKES_TEXT_OUTPUTS, TextOutputs()),
         (_NO_GRAMMAR, PlainSchemas()),
         (_NO_GRAMMAR, LeaveOutFunctions()),
+        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
     )
     for pattern, repair in skills:
         yield from _by_words(refusal, pattern, repair)
@@ -8792,6 +9046,9 @@ def _choice_key(tool: Item) -> tuple[str, str, str]:
 SAMPLING = {"temperature", "top_p", "top_logprobs"}
 """What reasoning models reject, or accept only with the effort `none`."""
 
+_LOGPROBS = "message.output_text.logprobs"
+"""What a request includes if it asks for `logprobs`, as in Chat Completions."""
+
 _MAX_OUTPUT_TOKENS = 128_000
 """For models of which it is not known."""
 
@@ -8955,6 +9212,8 @@ def build_request(
     }
     fields |= _background_fields(fields, settings)
     _fit_to_model(fields, facts, effort_in_use)
+    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
+        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
     return ResponsesRequest(**fields)
 
 
@@ -8978,11 +9237,7 @@ def _fit_to_model(
     fields: dict[str, Any], facts: ModelFacts, effort: str | None
 ) -> None:
     """Remove sampling that a model refuses, and bring the length into its bounds."""
-    # "logprobs are not supported with reasoning models." (recorded, 630)
-    takes_sampling = facts.sampling == "always"
-    if facts.sampling == "with_none":
-        takes_sampling = effort == "none"
-    if not takes_sampling:
+    if not _takes_sampling(facts, effort):
         for name in SAMPLING:
             fields.pop(name, None)
     length = fields.get("max_output_tokens")
@@ -8990,6 +9245,16 @@ def _fit_to_model(
         # Below 16, or above the model's maximum, the API refuses the request.
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
+
+
+def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
+    """Say whether a model takes what `SAMPLING` names, with the effort in use.
+
+    "logprobs are not supported with reasoning models." (recorded, 630)
+    """
+    if facts.sampling == "with_none":
+        return effort == "none"
+    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -9062,6 +9327,8 @@ def unsent_parameters(
     given, errors = read_parameters(asked)
     if request.tool_choice is not None:
         given.pop("tool_choice", None)  # it may have been asked for by a bare name
+    if _LOGPROBS in (request.include or ()):
+        given.pop("logprobs", None)
     # Some items change settings. The rest of the input says nothing of them, and takes
     # long to prepare.
     appended = [item for item in request.input if item_type(item) in APPENDED]
@@ -9101,9 +9368,6 @@ _OPENAI_ONLY = (
 )
 """How the names begin."""
 
-_ID_PREFIXES = {"reasoning": "rs", "function_call": "fc", "custom_tool_call": "ctc"}
-"""How the ids begin that other servers ask for."""
-
 
 def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     """Return `payload` for other servers: without OpenAI's own keys, items with ids.
@@ -9114,14 +9378,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
     for name, value in payload.items():
         if not name.startswith(_OPENAI_ONLY):
             kept[name] = value
-    items: list[Item] = []
-    for item in payload["input"]:
-        kind = item_type(item)
-        if kind in _ID_PREFIXES:
-            items.append({"id": f"{_ID_PREFIXES[kind]}_{json_digest(item)}", **item})
-        else:
-            items.append(answer_as_text(item))
-    kept["input"] = items
+    kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
 
@@ -9452,6 +9709,12 @@ class PartialImage(NamedTuple):
     item_id: str = ""
 
 
+class ResponseOpened(NamedTuple):
+    """The server has begun to answer; gateways that ask it again say so once more."""
+
+    response_id: str
+
+
 class ItemAdded(NamedTuple):
     """An item began; its content is still missing."""
 
@@ -9513,7 +9776,15 @@ On the wire `item_id` and `output_index` name the item, or one of them: "" and -
 for none. After `loop.response` the index alone does, and counts over the whole run.
 """
 
-StreamEvent = ItemEvent | FinalResponse | StreamError | EndMark | LooseWords | None
+StreamEvent = (
+    ItemEvent
+    | ResponseOpened
+    | FinalResponse
+    | StreamError
+    | EndMark
+    | LooseWords
+    | None
+)
 """None means all other events."""
 
 
@@ -9542,8 +9813,12 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-_SCAN_JSON = vars(json.JSONDecoder())["scan_once"]
-"""What `raw_decode` calls; without its frame it is a tenth faster."""
+_SCAN_JSON = vars(json.JSONDecoder(strict=False))["scan_once"]
+"""What `raw_decode` calls; without its frame it is a tenth faster.
+
+It takes control characters in texts, which servers leave as the model wrote them
+(earendil-works/pi 4446): the delta would be lost.
+"""
 
 _END_OF_STREAM = "[DONE]"
 """Of Chat Completions; no recorded stream of OpenAI has it."""
@@ -9581,14 +9856,22 @@ def parse_event(event: ServerSentEvent) -> StreamEvent:
         if error is not None:
             return StreamError(error)
         refuse_completion(wire)
-        words = as_text(wire.get("message"))
+        words = as_text(wire.get("message") or wire.get("error_message"))
         if words and "type" not in wire:
             return LooseWords(read_api_error(wire))
         return None
     except _ODD_EVENT:
+        # Servers that frame twice send `data: data: {...}` (shimmy 26, aprender 2015).
+        bare = _FIELD_IN_DATA.sub("", text)
+        if bare != text:
+            return parse_event(event._replace(data=bare))
         if event.event == "error" and text:  # a proxy's own words
             return StreamError(read_api_error(text))
         raise MalformedEvent from None
+
+
+_FIELD_IN_DATA = re.compile(r"\A(?:data:\s*)+")
+"""No JSON begins so."""
 
 
 _OPENING_EVENTS = ("response.created", "response.queued", "response.in_progress")
@@ -9602,6 +9885,24 @@ def is_opening(event: ServerSentEvent) -> bool:
     """
     name = event.event
     return name in _OPENING_EVENTS and event.data.startswith(f'{{"type":"{name}",')
+
+
+_OPENED = re.compile(
+    r'\{"type":"response\.created",(?:"sequence_number":\d{1,9},)?'
+    r'"response":\{"id":"([\w-]{1,200})"'
+)
+"""How the first event begins, as OpenAI writes it."""
+
+
+def read_opening(event: ServerSentEvent) -> StreamEvent:
+    """Return what is used of such an event, which is not parsed: the id."""
+    opened = _OPENED.match(event.data)
+    return ResponseOpened(opened[1]) if opened else None
+
+
+def _read_opened(wire: JsonObject) -> StreamEvent:
+    response_id = as_text(value_at(wire, "response", "id"))
+    return ResponseOpened(response_id) if response_id else None
 
 
 def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
@@ -9619,9 +9920,14 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
     ):
         return None
     # In the flat form `type` is only "error".
-    return read_api_error(
+    error = read_api_error(
         {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
     )
+    # Codex's own server has the status of HTTP next to the error (openai/codex 10324),
+    # and gateways pass it on.
+    stated = error._replace(code=str(wire.get("status") or wire.get("status_code")))
+    says_nothing = error.code is None and error.type is None
+    return stated if says_nothing and stated.status else error
 
 
 def refuse_completion(wire: JsonObject) -> None:
@@ -9673,9 +9979,24 @@ def _read_index(wire: JsonObject) -> int:
     index = wire.get("output_index")
     if index is None:
         return NO_INDEX
-    if not -_MOST < _check_type(index, int) < _MOST:
-        return NO_INDEX
-    return int(index)
+    place = _read_place(index)
+    return place if -_MOST < place < _MOST else NO_INDEX
+
+
+_NUMBER_AS_TEXT = re.compile(r"-?[0-9]{1,20}")
+
+
+def _read_place(value: object) -> int:
+    """Return the number of a place; raises TypeError for anything else.
+
+    Gateways whose JSON has no whole numbers, or only texts, write `0.0` or `"0"`, as
+    they do for counts of tokens.
+    """
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and _NUMBER_AS_TEXT.fullmatch(value):
+        return int(value)
+    return _check_type(value, int)
 
 
 def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _Reader:
@@ -9700,7 +10021,8 @@ def _text_reader(event: type[TextDelta], kind: str, part: str, field: str) -> _R
             if not text:
                 raise TypeError
         if not isinstance(part_index, int) or not isinstance(index, int):
-            raise TypeError
+            part_index = _read_place(part_index)
+            index = _read_place(index)
         if not -_MOST < part_index < _MOST:
             part_index = 0
         if not -_MOST < index < _MOST:
@@ -9722,8 +10044,8 @@ _KINDS_OF_PARTS = {
 }
 
 
-def _read_part(place: str, wire: JsonObject) -> StreamEvent:
-    """Return the whole text of a part that has ended; its place is the field `place`.
+def _read_part_end(field: str, wire: JsonObject) -> StreamEvent:
+    """Return the whole text of a part that has ended; its place is in the `field`.
 
     Some answers have their text nowhere else (RooCodeInc/Roo-Code 11621).
     """
@@ -9732,7 +10054,7 @@ def _read_part(place: str, wire: JsonObject) -> StreamEvent:
     text = part_text(part)
     if kind is None or not text:
         return None
-    number = _check_type(wire.get(place) or 0, int)
+    number = _read_place(wire.get(field) or 0)
     item_id = as_text(wire.get("item_id"))
     return PartDone(_read_index(wire), kind, number, text, item_id)
 
@@ -9770,6 +10092,8 @@ def _read_final(status: str, wire: JsonObject) -> StreamEvent:
     answer was cut off (vllm-project/vllm 45386).
     """
     response = as_mapping(wire.get("response"))
+    if not response and "output" in wire:  # not inside (7836246/cursor2api 115)
+        response = wire
     own_status = as_text(response.get("status"))
     if status == "completed" and own_status in _OTHER_ENDS:
         status = own_status
@@ -9802,6 +10126,8 @@ _PART_EVENTS = (
     _TextEvent("refusal", "refusal", "content_index", "refusal"),
     _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
     _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    # What OpenAI's packages called it before (openai-python 1.76 to 1.99).
+    _TextEvent("reasoning_summary", "summary", "summary_index", "text"),
     # What Open Responses and its gateways call a thought that grows; other gateways.
     _TextEvent("reasoning", "reasoning", "content_index", "text"),
     _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
@@ -9830,10 +10156,11 @@ def _text_readers() -> Mapping[str, _Reader]:
 
 _READERS: Mapping[str, _Reader] = {
     **_text_readers(),
-    "response.content_part.done": partial(_read_part, "content_index"),
-    "response.reasoning_summary_part.done": partial(_read_part, "summary_index"),
+    "response.content_part.done": partial(_read_part_end, "content_index"),
+    "response.reasoning_summary_part.done": partial(_read_part_end, "summary_index"),
     "response.output_text.annotation.added": _read_annotation,
     "response.image_generation_call.partial_image": _read_partial_image,
+    "response.created": _read_opened,
     "response.output_item.added": partial(_read_item, ItemAdded),
     "response.output_item.done": partial(_read_item, ItemDone),
     "response.completed": partial(_read_final, "completed"),
@@ -9873,9 +10200,7 @@ class ToolOutput(NamedTuple):
 
 
 class ResponseDone(NamedTuple):
-    """One response ended."""
-
-    status: str
+    """One response ended, however it did."""
 
 
 class Status(NamedTuple):
@@ -9925,27 +10250,12 @@ class HiddenMessage(NamedTuple):
     item: Item
 
 
-class RunWork(NamedTuple):
-    """What a run took that users see as several rounds.
-
-    `seconds` are those of the model and of tools, without the time of users.
-    """
-
-    rounds: int
-    tool_calls: int
-    seconds: float
-
-
 SpentLimit = Literal["rounds", "calls", "seconds", "tokens"]
 """The limit of a run that is reached."""
 
 
 class RunDone(NamedTuple):
-    """The last event of every run, however it ended.
-
-    `cost`, `usage_note`, `window_share`, `work` and `metadata` are empty here; a host
-    fills them in.
-    """
+    """The last event of every run, however it ended."""
 
     ending: Ending
     usage: Usage | None = None
@@ -9955,18 +10265,8 @@ class RunDone(NamedTuple):
     output: tuple[Item, ...] = ()
     """The finished items of the whole run, outputs of calls among them."""
     trace: Trace = Trace()
-    cost: Cost | None = None
-    """None if unknown."""
     usages: tuple[Usage, ...] = ()
     """Those of all responses."""
-    usage_note: str = ""
-    """What explains the tokens."""
-    window_share: int = 0
-    """How full the model's context window is, in percent."""
-    work: RunWork | None = None
-    """Of an agent."""
-    metadata: JsonObject = MappingProxyType({})
-    """What a host stores with the last line."""
     limit: SpentLimit | None = None
     """What kept the model from calling more tools."""
 
@@ -10304,7 +10604,7 @@ class Origin(NamedTuple):
         return self.shares_server(maker) and same_account and same_family
 
     def wire(self) -> dict[str, str]:
-        """Return the form in which it is stored."""
+        """Return the form in which `reasoning_details` hold it."""
         fields = {"family": self.family, "endpoint": self.endpoint}
         if self.account:
             fields["account"] = self.account
@@ -10319,6 +10619,9 @@ def origin_at(family: str, endpoint: Endpoint) -> Origin:
 def read_origin(wire: object, model: str) -> Origin:
     """Return a stored origin, or the one that the name of the model implies."""
     fields = as_mapping(wire)
+    row = as_list(wire)
+    if len(row) == len(Origin._fields):
+        fields = dict(zip(Origin._fields, map(as_text, row), strict=True))
     family = fields.get("family")
     if family:
         endpoint = str(fields.get("endpoint") or "")
@@ -11014,8 +11317,9 @@ trips. Cloudflare, in front of OpenAI, closes an idle connection after 400 secon
 gateways of Azure and Amazon forget one without a word after 240 and 350."""
 _IDLE_SECONDS = 190.0
 """After that, an unused session has no connection left."""
-_MAX_CONNECTIONS = 1000
-"""A chat holds one connection while it streams; with fewer, busy servers would wait."""
+_NO_LIMIT = 0
+"""Of connections: a chat holds one while it streams, so whoever had the most chats would
+let all others wait. The host holds a connection for each of them, too."""
 _DNS_SECONDS = 300
 """OpenAI's addresses change rarely, and each look-up delays the first words."""
 
@@ -11037,7 +11341,7 @@ class _Pool:
             self._timer.cancel()
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                limit=_MAX_CONNECTIONS,
+                limit=_NO_LIMIT,
                 keepalive_timeout=_KEEPALIVE_SECONDS,
                 ttl_dns_cache=_DNS_SECONDS,
             )
@@ -11560,9 +11864,16 @@ async def _encode(payload: JsonObject) -> bytearray:
     if not payload:
         return bytearray()
     # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
-    whole = _JSON.encode({**payload, "input": []})
-    before, opening, after = whole.partition('"input": [')
-    body = bytearray(f"{before}{opening}".encode(errors="replace"))
+    fields = {**payload, "input": []}
+    opening = b'"input":['
+    try:
+        # Not the items: of a large document it would hold more copies.
+        whole = compact_json(fields)
+    except ValueError:
+        opening = b'"input": ['
+        whole = _JSON.encode(fields).encode(errors="replace")
+    end = whole.index(opening) + len(opening)
+    body = bytearray(whole[:end])
     items = payload["input"]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
@@ -11573,7 +11884,7 @@ async def _encode(payload: JsonObject) -> bytearray:
         for begin in range(1, last, _CHARACTERS_AT_ONCE):
             piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
             body += piece.encode(errors="replace")
-    body += after.encode(errors="replace")
+    body += whole[end:]
     return body
 
 
@@ -11751,18 +12062,15 @@ _NOTICE_DAYS = 30
 
 
 def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel | None = None
+    model: ResolvedModel, today: date, answering: ResolvedModel
 ) -> str:
-    """Return a message about the end of a model if it is near.
-
-    `answering` is the one that answered, if it was not asked for.
-    """
+    """Return a message about the end of a model if it is near."""
     last_day = _parse_date(model.facts.shutdown)
     if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
         return ""
     verb = "is" if today < last_day else "was"
     message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
-    if answering and answering.id != model.id:
+    if answering.id != model.id:
         return f"{message} {answering.name} answers instead."
     successor = model.facts.successor
     if successor:
@@ -12207,8 +12515,7 @@ class Spending:
         self._parent = parent
         self._stop: RunDone | None = None
         """The end of a run that was stopped."""
-        self._earlier_usages = 0
-        """How many of `usages` are those of earlier rounds."""
+        self._earlier = EarlierSpending()
         self._clock = PausableClock()
         self._started_at = self._clock.time()
 
@@ -12217,7 +12524,7 @@ class Spending:
         self.rounds = earlier.rounds
         self.calls = earlier.calls
         self.usages += earlier.usages
-        self._earlier_usages = len(earlier.usages)
+        self._earlier = earlier
         self._started_at -= earlier.seconds
 
     def begin_round(self) -> int:
@@ -12256,7 +12563,17 @@ class Spending:
     @property
     def own_usages(self) -> list[Usage]:
         """Those of the responses of this run, without earlier rounds."""
-        return self.usages[self._earlier_usages :]
+        return self.usages[len(self._earlier.usages) :]
+
+    @property
+    def own_rounds(self) -> int:
+        """The responses that this run asked for."""
+        return self.rounds - self._earlier.rounds
+
+    @property
+    def own_calls(self) -> int:
+        """The calls of this run."""
+        return self.calls - self._earlier.calls
 
     @property
     def seconds(self) -> float:
@@ -13217,7 +13534,10 @@ def without_repetitions(items: Iterable[Item]) -> list[Item]:
 # event can be about it: the type is the same, and it is open or the event has no id. A
 # delta that names neither belongs to the newest open item that it can grow. An item of the
 # final snapshot is found by its ids, else it is the first of its type that no other item of
-# the snapshot is. Items are numbered as they come: other servers leave
+# the snapshot is. A gateway that loses its server in the middle of an answer may ask once
+# more, in the same stream: a second `response.created` names another response. What was
+# shown of the first one stays, none of its calls is made, and none of its items is meant
+# by what follows. Items are numbered as they come: other servers leave
 # `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 # opens when it ends, with an id of ours. Some servers number the calls of each response
 # anew; such a call leaves here under an id that no earlier response has.
@@ -13267,6 +13587,10 @@ class ResponseState:
         self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
+        self._response_id = ""
+        """That of the response which the server has begun."""
+        self._begin = 0
+        """The position of its first item: those before it are of one that it gave up."""
         self._items: list[Item] = []
         """The items as they were announced."""
         self._types = set[str]()
@@ -13342,6 +13666,11 @@ class ResponseState:
                     if position is None:
                         position = self._find_renamed_call(index, item)
                     return self._end(position, index, item)
+            case ResponseOpened(response_id):
+                earlier_id = self._response_id
+                self._response_id = response_id
+                if earlier_id not in ("", response_id):
+                    return self._give_up()
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -13367,7 +13696,7 @@ class ResponseState:
         if not (self._has_end_mark and is_answered) or self._open or self._early:
             return []
         self.ending = COMPLETED
-        return [ResponseDone("completed")]
+        return [ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -13392,6 +13721,35 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+
+    def _give_up(self) -> list[RunEvent]:
+        """End the items of a response in whose place the server begins another one.
+
+        A call that was cut off is dropped. One that had ended is on the page: it gets an
+        output, so that nobody makes it.
+        """
+        for position in list(self._open):
+            if is_call(self._items[position]):
+                del self._open[position]
+        events = self._end_open("incomplete", has_snapshot=True)
+        for call in open_calls(self.output):
+            output: Item = {
+                "type": CALL_OUTPUTS[item_type(call)],
+                "call_id": call["call_id"],
+                "output": f"Error: {call.get('name')} {_GIVEN_UP}",
+                "status": "failed",
+            }
+            events += self._start(_NOWHERE, output, ())
+            events += self._tell_end(len(self._items) - 1, (), output)
+        self._begin = len(self._items)
+        self._growing = _NO_TEXT
+        self._types.clear()
+        self._ids.clear()
+        self._latest.clear()
+        self._early.clear()
+        self._open.clear()
+        self._own_call_ids.clear()
+        return events
 
     def _is_of_server(self, item: Item) -> bool:
         """Say whether the server has run a call itself: the request has no such tool.
@@ -13669,6 +14027,8 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
+            if not error and _is_filtered(response):
+                error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -13691,13 +14051,16 @@ class ResponseState:
             events += self._end_open(event.status, has_snapshot=bool(output))
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
-        # codex-router-proxy 0.5).
+        # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
+        # hermes-agent 27988).
         if self.ending == ending_of_incomplete(None) and self._ended:
             last = self._ended[max(self._ended)]
-            if item_type(last) == "function_call" and last.get("status") == "completed":
+            is_call_or_end = item_type(last) == "function_call"
+            is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
+            if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
-        return [*events, ResponseDone(event.status)]
+        return [*events, ResponseDone()]
 
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
@@ -13727,9 +14090,10 @@ class ResponseState:
         positions = [self._find_item(_NOWHERE, item) for item in items]
         taken = set(positions)
         unmatched: dict[str, deque[int]] = defaultdict(deque)
-        for known_position, known_item in enumerate(self._items):
+        for known_position in range(self._begin, len(self._items)):
             if known_position not in taken:
-                unmatched[item_type(known_item)].append(known_position)
+                known_type = item_type(self._items[known_position])
+                unmatched[known_type].append(known_position)
         for position, item in zip(positions, items, strict=True):
             same_type = unmatched[item_type(item)]
             if position is None and same_type:
@@ -13738,6 +14102,7 @@ class ResponseState:
                 yield position, item
 
 
+_GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
@@ -13777,7 +14142,7 @@ def _in_api_form(item: Item) -> Item:
 
     for kind, field in kind_of(api_item).parts:
         content = api_item.get(field)
-        if isinstance(content, str | list):
+        if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
@@ -13802,14 +14167,15 @@ _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
 
-def _api_parts(kind: str, content: str | list[Any]) -> list[Any]:
+def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
     """Return a content with each text as a part of its kind.
 
     A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back. Citations may have the form of Chat Completions.
+    servers refuse when it is sent back. A part may have no list around it. Citations may
+    have the form of Chat Completions.
     """
     parts: list[Any] = []
-    for row in [content] if isinstance(content, str) else content:
+    for row in content if isinstance(content, list) else [content]:
         if isinstance(row, str):
             if row:
                 parts.append(text_part(kind, row))
@@ -13831,8 +14197,9 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Whoever makes the call, here, in the host or at a client, would find no
-    arguments in them.
+    object twice. Models of open weights write line ends into texts as they are, where
+    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
+    host or at a client, would find no arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
     if not is_call(item):
@@ -13847,9 +14214,15 @@ def _with_plain_arguments(item: Item) -> Item:
             last = parse_json_object(text[end:])
             if last is not None and first in ({}, last):
                 return {**item, "arguments": text[end:].strip()}
+        elif _CONTROL.search(text) and parse_json_object(text) is None:
+            value = json.loads(text, strict=False)
+            escaped = json.dumps(value, ensure_ascii=False)
+            if parse_json_object(escaped) is not None:
+                return {**item, "arguments": escaped}
     return item
 
 
+_CONTROL = re.compile(r"[\x00-\x1f]")
 _NEXT_OBJECT = re.compile(r"\}\s*\{")
 
 
@@ -13892,6 +14265,14 @@ def _is_answer(item: Item) -> bool:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
+
+
+def _is_filtered(response: JsonObject) -> bool:
+    """Say whether a filter of Azure stopped a response, which may be all it tells."""
+    details = as_mapping(response.get("incomplete_details"))
+    filters = content_parts(response.get("content_filters"))
+    is_blocked = any(row.get("blocked") is True for row in filters)
+    return is_blocked or details.get("reason") == CONTENT_FILTER
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:
@@ -14671,6 +15052,10 @@ _THOUGHT_SHARE = 0.02
 """The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
 after them must not wait."""
 
+_FIRST_SHARE = 0.1
+"""The part of it after the first delta of a text: an answer that comes at once is over
+by then, and must not wait for more."""
+
 _FEW_ANSWERS = 10
 """Of more at once, each is shown less often. What a host does with a delta costs most,
 and a process that cannot keep up shows all of them late."""
@@ -14722,6 +15107,8 @@ class _StreamReader:
         """For how many seconds the last bytes were waited for."""
         self._patience = _ENDLESS
         """After how many seconds the next delta is a slow one."""
+        self._has_text = False
+        """Whether a delta of a text has come."""
 
     async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
         """Wait for bytes; return their run events, up to what is of another API."""
@@ -14752,13 +15139,17 @@ class _StreamReader:
         self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
-        share = 1.0 if last.kind in ("text", "refusal") else _THOUGHT_SHARE
+        is_text = last.kind in ("text", "refusal")
+        share = 1.0 if is_text else _THOUGHT_SHARE
         crowd = self._connections.open_requests / _FEW_ANSWERS
         longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
         self._patience = longest * _LATE
+        if is_text and not self._has_text and crowd < 1:
+            longest *= _FIRST_SHARE
+        self._has_text = self._has_text or is_text
         spent = self._now() - self._read_at
         seconds = longest - spent
         with self._answer.paused():
@@ -14790,7 +15181,7 @@ class _StreamReader:
         """
         for wire_event in batch:
             if self._is_new is None and is_opening(wire_event):
-                yield None
+                yield read_opening(wire_event)
                 continue
             try:
                 parsed = parse_event(wire_event)
@@ -14855,7 +15246,8 @@ class UserReports:
 
     What one request met says nothing about other users: it may be about its content, or
     one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that only the same user met, or of all.
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
     """
 
     def __init__(
@@ -14881,10 +15273,12 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            own = (
-                known for known in self._ends if self._ends[known].keys() == {user_id}
-            )
-            del self._ends[next(own, next(iter(self._ends)))]
+            own: dict[str, int] = {}
+            for known, met_by in self._ends.items():
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
+                    own[known] = len(met_by)
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
         self._ends[subject] = users
 
     def holds(self, subject: str, user_id: str) -> bool:
@@ -15004,25 +15398,6 @@ class RepairMemory:
             del ends[oldest]
         ends[entry] = now + DAY_SECONDS
         self._ends[owner] = ends
-
-
-def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
-    """Return the repairs that were not in vain, once a request was accepted.
-
-    A repair was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two images, the refusal may be the same.
-    """
-    if not all_tried:
-        return []
-    helped: list[TriedRepair] = []
-    for tried, following in pairwise(all_tried):
-        is_same_refusal = tried.error == following.error
-        is_same_kind = type(tried.repair) is type(following.repair)
-        if is_same_kind or not is_same_refusal:
-            helped.append(tried)
-    # The request with the last one was accepted.
-    helped.append(all_tried[-1]._replace(helped_at_once=True))
-    return helped
 
 
 # --------------------------------------------------------------------------------------
@@ -15410,6 +15785,25 @@ class TriedRepairs:
         return helped
 
 
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
+
+    A repair was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    if not all_tried:
+        return []
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
+            helped.append(tried)
+    # The request with the last one was accepted.
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
+    return helped
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.loop.background_attempt
 #
@@ -15656,7 +16050,8 @@ class Attempts:
         """
         limits = self._server.limits
         earlier_count = len(self._usages)
-        self._call_ids |= find_call_ids(request.input)
+        calls = filter(is_call, request.input)
+        self._call_ids.update(as_text(call.get("call_id")) for call in calls)
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False
@@ -15885,6 +16280,7 @@ async def run(
     connections: Connections,
     limits: Limits,
     toolset: Toolset | None = None,
+    spending: Spending | None = None,
 ) -> RunEvents:
     """Send `request` and report what happens; ends with exactly one RunDone.
 
@@ -15894,7 +16290,7 @@ async def run(
     connection and cancels the tools.
     """
     attempts = Attempts(endpoint, connections, limits)
-    async with aclosing(run_rounds(request, attempts, toolset)) as events:
+    async with aclosing(run_rounds(request, attempts, toolset, spending)) as events:
         async for event in events:
             if not isinstance(event, RoundEvent):
                 yield event
@@ -15914,10 +16310,7 @@ async def run_rounds(
     the same answer has left; they are the last items of the request's input.
     """
     if spending is None:
-        budget = toolset.budget if toolset else Budget()
-        spending = Spending(budget)
-        if toolset:
-            spending.add_earlier(toolset.earlier)
+        spending = begin_spending(toolset)
     rounds = _Rounds(request, provider, toolset, spending)
     if toolset and left_calls:
         async with aclosing(rounds.resume(left_calls, toolset)) as events:
@@ -15931,6 +16324,15 @@ async def run_rounds(
             async for event in events:
                 yield event
     yield rounds.build_end()
+
+
+def begin_spending(toolset: Toolset | None) -> Spending:
+    """Return what a run has taken that begins now, with its budget."""
+    if toolset is None:
+        return Spending(Budget())
+    spending = Spending(toolset.budget)
+    spending.add_earlier(toolset.earlier)
+    return spending
 
 
 class _Rounds:
@@ -16347,6 +16749,67 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: JsonObject
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It comes before the text of a delta, after commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A record to store in the answer's own output, as an item of it."""
+
+    item: Item
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+class AnswerReport(NamedTuple):
+    """What is known of an answer besides its run; it comes in front of the end."""
+
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    metadata: JsonObject = MappingProxyType({})
+    """What the host stores with the last line, of an agent."""
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails | AnswerReport
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.render.chunks
 #
 # Chunks that Open WebUI understands in addition to an answer's text.
@@ -16366,7 +16829,7 @@ METADATA_KEY = "execution_metadata"
 """The specified name of what an agent's answer took."""
 
 
-def host_usage(ended: RunDone) -> Chunk:
+def host_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` as the host stores it; empty if nothing was counted."""
     usage = ended.usage
     if usage is None:
@@ -16385,24 +16848,27 @@ def host_usage(ended: RunDone) -> Chunk:
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
     }
     # Open WebUI adds repeated usage up (utils/response.py:104), so it is sent once.
-    if ended.cost is not None:
-        counts["cost"] = ended.cost.dollars
+    if cost is not None:
+        counts["cost"] = cost.dollars
     if ended.trace.response_id:
         counts["response_id"] = ended.trace.response_id
     return {"usage": counts}
 
 
-def client_usage(ended: RunDone) -> Chunk:
+def client_usage(ended: RunDone, cost: Cost | None = None) -> Chunk:
     """Return the field `usage` for a client of Chat Completions: sums over all rounds.
 
     The host's form has the tokens of the last response in `prompt_tokens`, from which
-    the page tells how full the context is.
+    the page tells how full the context is. Programs look for the details under the names
+    that Chat Completions has for them.
     """
-    field = host_usage(ended)
+    field = host_usage(ended, cost)
     if ended.usage is not None:
         sums = {
             "prompt_tokens": ended.usage.input,
             "completion_tokens": ended.usage.output,
+            "prompt_tokens_details": {"cached_tokens": ended.usage.cached},
+            "completion_tokens_details": {"reasoning_tokens": ended.usage.reasoning},
         }
         field["usage"] |= sums
     return field
@@ -16469,9 +16935,9 @@ def closing_chunk(line: str, metadata: JsonObject) -> Chunk:
     return chunk
 
 
-def metadata_field(ended: RunDone) -> Chunk:
+def metadata_field(metadata: JsonObject) -> Chunk:
     """Return the field that holds an agent's metadata; empty if there is none."""
-    return {METADATA_KEY: dict(ended.metadata)} if ended.metadata else {}
+    return {METADATA_KEY: dict(metadata)} if metadata else {}
 
 
 def source_chunk(name: str, text: str, url: str = "") -> Chunk:
@@ -16666,50 +17132,6 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         message = ending_of_incomplete("only_tokens").message
         return ending._replace(message=message)
     return ending
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.events
-#
-# The events of an answer: those of its run, with what is shown and stored of it.
-#
-# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
-# adds markers and records, and `render.native` shows the result.
-# --------------------------------------------------------------------------------------
-
-
-class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
-
-    source: JsonObject
-
-
-class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It comes before the text of a delta, after commentary that ended, or alone at the
-    end of the run.
-    """
-
-    text: str
-
-
-class StoredRecord(NamedTuple):
-    """A record to store in the answer's own output, as an item of it."""
-
-    item: Item
-    output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails
 
 
 # --------------------------------------------------------------------------------------
@@ -17444,9 +17866,11 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     """
     start = annotation.get("start_index")
     last = annotation.get("end_index")
+    # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
+    knows_none = start == last == 0
     if start is None and last is None:  # some servers write null for what is not there
         start = last = annotation.get("index")
-    if not (_is_position(start) and _is_position(last)):
+    if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
     before = text[last - 1 : last]
     after = text[last : last + 1]
@@ -17621,6 +18045,7 @@ class ChunkRenderer:
             "created": created,
             "model": model,
         }
+        self.report = AnswerReport()
         self._open_calls: dict[str, Item] = {}
         """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
@@ -17675,6 +18100,8 @@ class ChunkRenderer:
                 self._open_calls[event.item["call_id"]] = event.item
             case ToolOutput():
                 self._open_calls.pop(event.item["call_id"], None)
+            case AnswerReport():
+                self.report = event
             case RunDone():
                 yield from self._end(event)
 
@@ -17693,6 +18120,11 @@ class ChunkRenderer:
             annotations = chat_annotations(event.item, before)
             if annotations:
                 yield self.chunk({"annotations": annotations})
+            logprobs = _chat_logprobs([event.item])
+            if logprobs:
+                chunk = self.chunk({})
+                chunk["choices"][0] |= logprobs
+                yield chunk
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
@@ -17744,7 +18176,10 @@ class ChunkRenderer:
         finish = None
         if not error:
             finish = _finish_reason(event.ending, bool(self._open_calls))
-        sums = {**client_usage(event), **metadata_field(event)}
+        sums = {
+            **client_usage(event, self.report.cost),
+            **metadata_field(self.report.metadata),
+        }
         # Clients that have not asked for a chunk without a choice read the first of each.
         in_last_choice = {} if self._has_usage_chunk else sums
         if in_last_choice or not error:
@@ -17757,6 +18192,18 @@ class ChunkRenderer:
 
 def _chat_image(item: Item) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": image_url(item)}}
+
+
+def _chat_logprobs(messages: Iterable[Item]) -> dict[str, Any]:
+    """Return the field of a choice with the tokens of its text; empty without them."""
+    tokens: list[Item] = []
+    for message in messages:
+        for part in content_parts(message.get("content")):
+            for row in content_parts(part.get("logprobs")):
+                # Clients check that there is a list.
+                others = content_parts(row.get("top_logprobs"))
+                tokens.append({**row, "top_logprobs": others})
+    return {"logprobs": {"content": tokens, "refusal": None}} if tokens else {}
 
 
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
@@ -17788,7 +18235,11 @@ def _finish_reason(ending: Ending, has_calls: bool) -> str:
 
 
 def completion(
-    ended: RunDone, completion_id: str, created: int, model: str
+    ended: RunDone,
+    completion_id: str,
+    created: int,
+    model: str,
+    report: AnswerReport,
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once.
 
@@ -17797,19 +18248,21 @@ def completion(
     """
     error = _error(ended)
     if error and not ended.output:
-        return {**metadata_field(ended), **error}
+        return {**metadata_field(report.metadata), **error}
     message = _chat_message(ended)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
+    logprobs = _chat_logprobs(_answer_messages(ended))
+    choice = {"index": 0, "message": message, "finish_reason": finish, **logprobs}
     return {
         "id": completion_id,
         "object": "chat.completion",
         "created": created,
         "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": finish}],
-        **client_usage(ended),
-        **metadata_field(ended),
+        "choices": [choice],
+        **client_usage(ended, report.cost),
+        **metadata_field(report.metadata),
         **error,
     }
 
@@ -17876,21 +18329,12 @@ class AnswerFigures(NamedTuple):
 
     seconds: float
     is_failure: bool = False
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
     usage: Usage | None = None
-    cost: Cost | None = None
-    """None if it is unknown or not shown."""
+    report: AnswerReport = AnswerReport()
     notes: int = 0
     """Lines above this one: the page hides them until somebody opens them."""
     note_subjects: Sequence[str] = ()
     """What those are about that no one should miss."""
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
 
@@ -17900,6 +18344,7 @@ def closing_line(figures: AnswerFigures) -> str:
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
+    report = figures.report
     if figures.failed_attempts:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
@@ -17907,22 +18352,22 @@ def closing_line(figures: AnswerFigures) -> str:
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if figures.usage:
         parts.append(plural(figures.usage.total, "token"))
-    if figures.cost is not None:
-        parts.append(describe_cost(figures.cost))
-    if figures.rounds:
-        parts.append(plural(figures.rounds, "round"))
-    if figures.tool_calls:
-        parts.append(plural(figures.tool_calls, "tool call"))
+    if report.cost is not None:
+        parts.append(describe_cost(report.cost))
+    if report.rounds:
+        parts.append(plural(report.rounds, "round"))
+    if report.tool_calls:
+        parts.append(plural(report.tool_calls, "tool call"))
     if figures.usage and figures.usage.input:
         cached_share = 100 * figures.usage.cached // figures.usage.input
         if cached_share:
             parts.append(f"{cached_share}% of the input cached")
-    if figures.window_share > _NOTABLE_SHARE:
-        parts.append(f"context {figures.window_share}% full")
+    if report.window_share > _NOTABLE_SHARE:
+        parts.append(f"context {report.window_share}% full")
     if figures.notes and not figures.failed_attempts:
         parts.append(plural(figures.notes, "note"))
-    if figures.usage_note:
-        parts.append(figures.usage_note)
+    if report.usage_note:
+        parts.append(report.usage_note)
     return " · ".join(parts)
 
 
@@ -17938,641 +18383,6 @@ def _duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.messages
-#
-# A chat body as Open WebUI sends it, parsed into its parts.
-#
-# Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
-# assistant messages stay as they are here, markers included; `input.history` reads those.
-# Which stored message each one is, is found from the chat's row, which holds them as a
-# tree. They are paired from the end, because the host may have left out the oldest.
-# --------------------------------------------------------------------------------------
-
-
-class Attachment(NamedTuple):
-    """A file at a message, as the host notes it there."""
-
-    file_id: str
-    name: str
-    content_type: str
-    is_image: bool
-    """The host itself puts an image into the message."""
-    is_unread: bool = False
-    """The host could not read the text in it."""
-
-
-class StoredMessage(NamedTuple):
-    """A message of the user as the chat's row holds it."""
-
-    row: JsonObject
-    answer_id: str
-    """Names the answer to it in this branch of the chat; empty without one."""
-
-    @property
-    def words(self) -> str:
-        """What the user wrote."""
-        return as_text(self.row.get("content"))
-
-
-class UserMessage(NamedTuple):
-    """A message that no model wrote."""
-
-    item: Item
-    """An input message, ready to be sent."""
-    stored: StoredMessage | None = None
-    attachments: Sequence[Attachment] = ()
-
-    @property
-    def content(self) -> list[Item]:
-        """The parts of the input message."""
-        return self.item.get("content") or []
-
-    @property
-    def is_question(self) -> bool:
-        """Whether the user wrote it; a filter may put instructions after a question."""
-        return self.item.get("role") == "user"
-
-    def with_content(self, parts: Sequence[Item]) -> Self:
-        """Return this message with other parts."""
-        return self._replace(item={**self.item, "content": list(parts)})
-
-
-class AssistantText(NamedTuple):
-    """Text of an assistant's message, as the host gives it back."""
-
-    text: str
-    ulids: Sequence[str] = ()
-    """Of records in front."""
-    details: object = None
-    """Of its records; unread."""
-    may_have_blocks: bool = False
-    """Whether its writer may have put `<details>` blocks into it."""
-
-
-class ToolCall(NamedTuple):
-    """A tool call of an assistant's message; the arguments of a custom one are a text."""
-
-    call_id: str
-    name: str
-    arguments: str
-    is_custom: bool = False
-
-
-class ToolMessage(NamedTuple):
-    """What a tool returned for a call: a text, or parts with images."""
-
-    call_id: str
-    output: str | list[Item]
-
-
-ChatPart = UserMessage | AssistantText | ToolCall | ToolMessage
-
-
-DETAILS_FIELD = "reasoning_details"
-
-
-def parse_messages(
-    messages: Sequence[JsonObject], detail: str = "auto"
-) -> tuple[str, list[ChatPart]]:
-    """Return the instructions and the parts of a chat.
-
-    The system messages at the head are the instructions; later ones stay at their
-    place. Images without a `detail` get this one. A chat that is longer than a request
-    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
-    InvalidRequest for what the API cannot take.
-    """
-    if not all(isinstance(message, dict) for message in messages):
-        raise InvalidRequest("A message of this chat is not an object with a role.")
-    instructions = system_text(messages)
-    others = messages[len(_leading_messages(messages, ("system",))) :]
-    newest = _newest_messages(others)
-    parts: list[ChatPart] = []
-    if len(newest) < len(others):
-        parts.append(_LEFT_OUT_PART)
-    for message in _with_call_ids(newest):
-        parts += _chat_parts(message, detail)
-    return instructions, _with_distinct_calls(parts)
-
-
-def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
-    """Yield messages in which calls and results have ids, in the form of today.
-
-    Ollama's clients send none. The older form of Chat Completions has none, either: an
-    answer has one `function_call`, and its result the role `function`. A result without
-    an id belongs to the first open call of its name, or to the first one at all.
-    """
-    count = 0
-    # Of the last answer with calls: their ids in order, and by the names of the tools.
-    waiting: deque[str] = deque()
-    waiting_by_name: dict[str, deque[str]] = {}
-    answered: set[str] = set()
-    for message in messages:
-        role = message.get("role")
-        calls = content_parts(message.get("tool_calls"))
-        older_call = message.get("function_call")
-        if isinstance(older_call, Mapping) and not calls:
-            calls = [{"function": dict(older_call)}]
-        if role == "assistant" and calls:
-            waiting.clear()
-            waiting_by_name.clear()
-            answered.clear()
-            for number, call in enumerate(calls):
-                call_id = str(call.get("id") or "")
-                if not call_id:
-                    count += 1
-                    call_id = f"call_without_id_{count}"
-                    calls[number] = {**call, "id": call_id}
-                name = as_text(value_at(call, "function", "name"))
-                waiting.append(call_id)
-                waiting_by_name.setdefault(name, deque()).append(call_id)
-            yield {**message, "tool_calls": calls}
-        elif role in ("tool", "function"):
-            call_id = str(message.get("tool_call_id") or "")
-            name = as_text(message.get("tool_name") or message.get("name"))
-            for queue in (waiting_by_name.get(name), waiting):
-                while queue and not call_id:
-                    first = queue.popleft()
-                    call_id = "" if first in answered else first
-            answered.add(call_id)
-            yield {**message, "role": "tool", "tool_call_id": call_id}
-        else:
-            yield message
-
-
-def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    """Return a chat in which no call has the id of an earlier one that was answered.
-
-    Other servers number the calls of each response anew (Bedrock, Gemini), and a chat
-    may have begun with one of their models: of two calls with one id, and of their
-    outputs, the API takes one. The new id depends on what comes before it alone.
-    """
-    own_ids: dict[str, str] = {}
-    """The ids that the calls have now, by those of the chat."""
-    taken: set[str] = set()
-    answered: set[str] = set()
-    distinct: list[ChatPart] = []
-    for part in parts:
-        if isinstance(part, ToolCall):
-            if part.call_id in answered:
-                answered.discard(part.call_id)
-                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
-            own_id = own_ids.get(part.call_id, part.call_id)
-            taken.add(own_id)
-            distinct.append(part._replace(call_id=own_id))
-        elif isinstance(part, ToolMessage):
-            own_id = own_ids.get(part.call_id, part.call_id)
-            answered.add(part.call_id)
-            distinct.append(part._replace(call_id=own_id))
-        else:
-            distinct.append(part)
-    return distinct
-
-
-def system_text(messages: Sequence[JsonObject]) -> str:
-    """Return the system messages at the head of a chat as one text."""
-    head = _leading_messages(messages, ("system",))
-    texts = [_plain_text(message.get("content")) for message in head]
-    return "\n\n".join(text for text in texts if text)
-
-
-def _leading_messages(
-    messages: Sequence[JsonObject], roles: Sequence[str]
-) -> list[JsonObject]:
-    """Return the messages with one of these roles that are in front of all others."""
-    leading: list[JsonObject] = []
-    for message in messages:
-        if message.get("role") not in roles:
-            break
-        leading.append(message)
-    return leading
-
-
-_MAX_ENTRIES = 8192
-"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
-may bring its reasoning."""
-_ENTRIES_AT_ONCE = 2048
-LEFT_OUT = (
-    "The oldest messages of this chat were left out: a request cannot contain them."
-)
-_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
-
-
-def cut_notice(parts: Sequence[ChatPart]) -> str:
-    """Return `LEFT_OUT` if the parts of a chat begin with it."""
-    return LEFT_OUT if _LEFT_OUT_PART in parts[:1] else ""
-
-
-def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
-    """Return the messages that one request can hold, from a question on.
-
-    Many go at once, so that the requests after it begin with the same bytes. What an
-    administrator's filter put in front stays.
-    """
-    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
-    if surplus <= 0:
-        return messages
-    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
-    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
-    return [*first, *messages[max(start, len(first)) :]]
-
-
-def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question after `surplus` entries.
-
-    Without one it is that of the last question, or of the last message.
-    """
-    last = len(messages) - 1
-    entries_before = 0
-    for index, message in enumerate(messages):
-        if message.get("role") == "user":
-            if entries_before >= surplus:
-                return index
-            last = index
-        entries_before += _entry_count(message)
-    return last
-
-
-def _entry_count(message: JsonObject) -> int:
-    """Return how many items of a request a message may become."""
-    calls = as_list(message.get("tool_calls"))
-    details = as_list(message.get(DETAILS_FIELD))
-    return 1 + len(calls) + len(details)
-
-
-def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
-    """Yield the parts of a message of the host; raises InvalidRequest."""
-    content = message.get("content")
-    match message.get("role"):
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
-        case "assistant":
-            # A refusal is what the model said, as a part or next to the content.
-            text = _plain_text(content) or as_text(message.get("refusal"))
-            details = message.get(DETAILS_FIELD)
-            # An assistant message of calls alone has the text ""; its details may still
-            # hold reasoning.
-            if details or text.strip():
-                yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
-        case "tool":
-            # An empty output is kept, because its call needs it. Some programs give an
-            # object, as they do with arguments.
-            output: str | list[Item]
-            if isinstance(content, list):
-                output = [_output_part(part) for part in content]
-            else:
-                output = json_text(content)
-            yield ToolMessage(str(message.get("tool_call_id") or ""), output)
-        case _:
-            raise InvalidRequest(
-                "A message of this chat has an unknown role. The roles are system, "
-                "developer, user, assistant and tool."
-            )
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    """Yield the calls of an assistant's message."""
-    for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        function = call.get("function")
-        custom = call.get("custom")
-        if isinstance(function, dict):
-            arguments = json_text(function.get("arguments")) or "{}"
-            yield ToolCall(call_id, str(function.get("name")), arguments)
-        elif "function" not in call and isinstance(custom, dict):
-            text = str(custom.get("input") or "")
-            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [content]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
-
-
-def _input_part(part: object, detail: str) -> Item:
-    """Return a part of a content in the API's form; raises InvalidRequest."""
-    if not isinstance(part, dict):
-        return {"type": "input_text", "text": str(part or "")}
-    match part.get("type"):
-        case "text" | "input_text":
-            return {"type": "input_text", "text": str(part.get("text") or "")}
-        case "image_url" | "input_image":
-            return _image_part(part, detail)
-        case "file":
-            return _file_part(part.get("file"))
-        case "input_file":
-            return _file_part(part)
-    raise InvalidRequest(
-        "A message of this chat contains something other than text, an image or a file. "
-        "The model cannot read it: remove it from the message and send it again."
-    )
-
-
-def _output_part(part: object) -> Item:
-    """Return a part of what a tool returned, or a note in its place.
-
-    Clients pass on what MCP servers return, and rows of a table: nobody could remove
-    them from the chat.
-    """
-    wire = as_mapping(part)
-    image = as_text(wire.get("data"))
-    text = value_at(wire, "resource", "text")
-    if wire.get("type") == "image" and image:
-        kind = as_text(wire.get("mimeType")) or "image/png"
-        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
-    if isinstance(text, str):
-        return {"type": "input_text", "text": text}
-    if wire and "type" not in wire:
-        return {"type": "input_text", "text": json_text(part)}
-    try:
-        own_part = _input_part(part, "auto")
-    except InvalidRequest:  # a sound, a link, an image without its data
-        return {"type": "input_text", "text": _NO_KNOWN_PART}
-    if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
-        return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
-    return own_part
-
-
-_NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
-_NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
-
-
-def _image_part(wire: JsonObject, default: str) -> Item:
-    """Return an image; both forms keep the address and the detail.
-
-    Chat Completions have both in an object, the Responses API has them next to
-    each other.
-    """
-    given = wire.get("image_url")
-    inner = given if isinstance(given, Mapping) else {"url": given}
-    detail = inner.get("detail") or wire.get("detail")
-    if detail not in _IMAGE_DETAILS:
-        detail = default
-    source = given_values({"image_url": inner.get("url")})
-    return {"type": "input_image", "detail": detail, **source}
-
-
-_FILE_DETAILS = ("auto", "low", "high")
-_IMAGE_DETAILS = (*_FILE_DETAILS, "original")
-_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
-
-
-def _file_part(wire: object) -> Item:
-    """Return a file.
-
-    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
-    the caller's; a refusal would quote a key that the API does not have.
-    """
-    given = as_mapping(wire)
-    data = as_text(given.get("file_data"))
-    if has_web_scheme(data[:8]):  # so programs say it to OpenRouter (vercel/ai 7266)
-        given = {"file_url": data}
-    address = given.get("file_url")
-    if address and not has_web_scheme(str(address)):
-        # A gateway may read other addresses itself, such as files of its own machine.
-        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
-    if not (address or given.get("file_data")):
-        return {"type": "input_text", "text": _NO_FILE}
-    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
-    if kept.get("detail") not in _FILE_DETAILS:
-        kept.pop("detail", None)
-    return {"type": "input_file", **given_values(kept)}
-
-
-_NO_FILE = "[A file is left out: it has neither content nor an address.]"
-_NO_WEB_ADDRESS = (
-    "[A file is left out: its address begins neither with https nor http.]"
-)
-
-
-def _plain_text(content: object) -> str:
-    """Return the text of a content; images and files are left out."""
-    if isinstance(content, str):
-        return content
-    parts = [as_mapping(part) for part in as_list(content)]
-    return "".join(part_text(part) for part in parts)
-
-
-def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
-    """Return the messages of the user by their places among the parts."""
-    return {
-        index: part
-        for index, part in enumerate(parts)
-        if isinstance(part, UserMessage) and part.is_question
-    }
-
-
-def attach_stored_messages(
-    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
-) -> list[ChatPart]:
-    """Return a chat in which each message of the user has its stored one.
-
-    `rows` are the messages of the chat's row, by id. A developer's can only be made by
-    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
-    possible.
-    """
-    users = user_messages(parts)
-    question_id = str(metadata.get("user_message_id") or "")
-    answer_id = str(metadata.get("message_id") or "")
-    hidden = Counter[str]()
-    # Open WebUI removes the ids of messages from what it sends
-    # (utils/middleware.py:1989), so only the order tells which stored message each one
-    # is.
-    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
-    is_announced = bool(metadata.get("regeneration_message_id") and users)
-    if is_announced or _ends_with_wish(users, branch):
-        # The last one says how to answer again, and is in the request alone.
-        users.popitem()
-    result = list(parts)
-    # Both from the end; either may lack the oldest ones.
-    for position, stored in zip(reversed(users), branch, strict=False):
-        result[position] = users[position]._replace(stored=stored)
-    if not hidden:
-        return result
-    shown: list[ChatPart] = []
-    for part in result:
-        if isinstance(part, UserMessage) and part.item["role"] == "developer":
-            text = message_text(part.item)
-            if hidden[text]:  # each of them goes once
-                hidden[text] -= 1
-                continue
-        shown.append(part)
-    if any(hidden.values()) or len(users) < len(branch):
-        raise InvalidRequest(_HIDDEN_MESSAGE)
-    return shown
-
-
-def _ends_with_wish(
-    users: Mapping[int, UserMessage], branch: Sequence[StoredMessage]
-) -> bool:
-    """Say whether a message that no row has follows the question.
-
-    Before 0.12 Open WebUI puts there how to answer again, and nothing announces it. A row
-    may lack old messages, so the words tell which message the question is.
-    """
-    if not branch or len(users) <= len(branch):
-        return False
-    question, last = list(users)[-2:]
-    words = branch[0].words
-    in_question = words in message_text(users[question].item)
-    in_last = words in message_text(users[last].item)
-    return last == question + 1 and in_question and not in_last
-
-
-def with_shown_words(parts: Sequence[ChatPart], user_id: str) -> list[ChatPart]:
-    """Return a chat in which what others wrote is what the page shows of it.
-
-    The host sends in place of a message that asks for a skill what it made of it, as its
-    row says (utils/middleware.py:1895 of 0.12.4). The owner of a chat can write that, and
-    lets others continue the chat, who do not see it.
-    """
-    shown = list(parts)
-    for index, user in user_messages(parts).items():
-        row = user.stored.row if user.stored else {}
-        sent = value_at(row, "meta", "skills_create", "expanded_text")
-        if not isinstance(sent, str) or row.get("user_id") == user_id:
-            continue
-        words = {"type": "input_text", "text": as_text(row.get("content"))}
-        content = [words if part.get("text") == sent else part for part in user.content]
-        shown[index] = user.with_content(content)
-    return shown
-
-
-def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
-    """Return a chat in which the texts of old answers are marked.
-
-    `rows` are the messages of the chat's row, by id. An answer whose row has no
-    `output` is older than that field, or was imported.
-    """
-    marked: list[ChatPart] = []
-    is_old = False
-    for part in parts:
-        if isinstance(part, UserMessage) and part.is_question:
-            answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
-            is_old = bool(answer) and not answer.get("output")
-        elif is_old and isinstance(part, AssistantText):
-            marked.append(part._replace(may_have_blocks=True))
-            continue
-        marked.append(part)
-    return marked
-
-
-def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
-    """Return the stored messages of a chat, in order."""
-    stored: list[StoredMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            stored.append(part.stored)
-    return stored
-
-
-_HIDDEN_MESSAGE = (
-    "This chat contains a message that the page does not show and that could instruct "
-    "the model. Nothing was sent: start a new chat."
-)
-
-
-def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
-) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first.
-
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where no one can tell whose words they are.
-    """
-    for row_id, row in walk_branch(rows, message_id):
-        match row.get("role"):
-            case "user":
-                yield StoredMessage(row, answer_id)
-                answer_id = ""
-            case "assistant":
-                answer_id = row_id
-            case "developer":
-                hidden[_plain_text(row.get("content"))] += 1
-            case _:
-                raise InvalidRequest(_HIDDEN_MESSAGE)
-
-
-def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the messages from `tip` back to the first, with their ids, each once."""
-    seen = set[str]()
-    while tip not in seen:
-        row = rows.get(tip)
-        if not isinstance(row, Mapping):
-            return
-        yield tip, row
-        seen.add(tip)
-        tip = str(row.get("parentId") or "")
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.commands
-#
-# Commands that the pipe answers itself: about the server, not for a model.
-#
-# Their answers name other people and how the server is set up. So a command and its answer
-# are left out of later requests, and of what tasks quote. Whoever may not use a command
-# sends it to the model like any other words. So the answer shows whether a message was a
-# command.
-# --------------------------------------------------------------------------------------
-
-
-_HEADINGS = {
-    "/check": (CHECK_HEADING,),
-    "/usage": (USAGE_HEADING, NO_USAGE_HEADING, "| Your use (UTC) |"),
-}
-"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
-
-
-def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
-    """Return a chat without commands and their answers."""
-    kept: list[ChatPart] = []
-    place = -1  # of the last message that is no filter's instruction
-    for part in parts:
-        asked = kept[place] if place >= 0 else None
-        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
-            words = asked.stored.words if asked.stored else message_text(asked.item)
-            command = words.split(maxsplit=1)[:1]
-            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
-            if headings and part.text.lstrip().startswith(headings):
-                del kept[place]
-                place = -1
-                continue
-        if not isinstance(part, UserMessage) or part.is_question:
-            place = len(kept)
-        kept.append(part)
-    return kept
-
-
-_ROLE = "(?:USER|ASSISTANT|SYSTEM|TOOL|user|assistant|assistant_final): "
-_QUOTED_COMMAND = re.compile(
-    # A command may have several lines. Of the last messages of a chat the first may be
-    # an answer.
-    f'(?:^(?:USER|user): (?:""")?\\s*/(?i:check|usage)\\b[^\n]*\n(?:(?!{_ROLE})[^\n]*\n)*'
-    '|\\A|(?<=[>:]\n))(?:ASSISTANT|assistant|assistant_final): (?:""")?(?:'
-    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
-    # Up to the next message, or to what the prompt says below them.
-    + f").*?(?=^{_ROLE}|^</|^#|^Query: |\\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-"""In the forms in which Open WebUI 0.12.4 quotes a chat in the prompt of a task:
-
-    USER: /usage                 `get_messages_content` (utils/misc.py:221)
-    USER: \"""/usage\"""           choice of a tool (utils/middleware.py:1031)
-    user: /usage                 review of memories (utils/memory.py:505)
-"""
-
-
-def without_quoted_commands(prompt: str) -> str:
-    """Return the prompt of a task without commands and their answers."""
-    return _QUOTED_COMMAND.sub("", prompt)
 
 
 # --------------------------------------------------------------------------------------
@@ -18692,1107 +18502,6 @@ def take_out_code(
         text = before if before == after else after.strip()
         cleaned.append(text)
     return cleaned, deleted
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.markers
-#
-# The marker grammar: a line in the text that names stored items and is invisible.
-#
-# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
-# renders as nothing on a line of its own after a blank line. It is written with blank
-# lines around it, whole in one chunk.
-#
-# The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
-# with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
-# from the text. White space around a marker comes from its writer or the host, not from
-# the model: texts of a model that begin or end with white space are stored whole. See
-# docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
-# --------------------------------------------------------------------------------------
-
-
-# A query has a limit, so that a hostile text is read in linear time.
-# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
-# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
-_V2 = (
-    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
-    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
-)
-# 0.8.10 to 0.8.14: an empty link.
-_V1 = (
-    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
-    r"(?:\?[^)\n]{0,500})?\)"
-)
-# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
-_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
-# Lines of other pipes, whose items lie in tables of their own.
-_FOREIGN = (
-    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
-    r"[^\S\n]*$)"
-)
-_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
-_SIGNS = ("openai_responses:v", "\u2060", "]: #")
-"""Without one a text has no marker, and a search for them is cheap."""
-_MAX_PASSES = 5
-_ZERO_BIT = "\u200b"
-_ONE_BIT = "\u200c"
-"""The digits of a zero-width block, eight for each character of an id."""
-
-
-class MarkedText(NamedTuple):
-    """A piece of text, and the id in the marker before it; empty without a marker."""
-
-    ulid: str
-    text: str
-
-
-def format_marker(kind: str, ulid: str) -> str:
-    """Return the marker as it is written to the text, blank lines included."""
-    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
-
-
-def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
-    """Return the pieces of `text`; at a marker they have no white space.
-
-    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
-    """
-    if not any(sign in text for sign in _SIGNS):
-        only_text = text.strip() if ulid else text
-        return [MarkedText(ulid, only_text)]
-    pieces: list[MarkedText] = []
-    start = 0
-    for match in _MARKER.finditer(text):
-        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
-        ulid = _marker_id(match)
-        start = match.end()
-    pieces.append(MarkedText(ulid, text[start:].strip()))
-    return [piece for piece in pieces if piece.ulid or piece.text]
-
-
-def strip_markers(text: str) -> str:
-    """Return `text` as a user reads it.
-
-    The search is repeated, because a line of another pipe may become a line of its own
-    only then.
-    """
-    for _ in range(_MAX_PASSES):
-        pieces = [piece.text for piece in split_at_markers(text)]
-        if pieces == [text]:
-            break
-        text = "\n\n".join(piece for piece in pieces if piece)
-    return text
-
-
-def _marker_id(match: re.Match[str]) -> str:
-    """Return the id that a marker names; empty for a line of another pipe."""
-    if match["bits"]:
-        digits = match["bits"].replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
-        octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
-        return "".join(chr(int(octet, 2)) for octet in octets).upper()
-    return (match["ulid"] or match["ulid1"] or "").upper()
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.shown_text
-#
-# Refers a model's text to the text that the chat shows, so that it is stored once.
-#
-# The shown text often differs a little from the model's: the host strips its ends, links
-# to sources become numbers, and two parts of a message become one text. Then the stored
-# message has pieces in the place of its text: a string is the model's own, and a pair is
-# the start and the length of what it has in common with the shown text.
-#
-#     shown   "Rain. [1]"
-#     model   "Rain. ([a.example](https://a.example))
-# "
-#     stored  [[0, 6], "([a.example](https://a.example))
-# "]
-#
-# Who reads the pieces has to know that the shown text is still the same.
-# --------------------------------------------------------------------------------------
-
-
-_LEAST = 24
-"""Characters in common: fewer are hardly longer than their pair."""
-_LEAST_IN_ALL = 128
-"""The references themselves and the digest of the shown text take about half of them."""
-_AHEAD = 4096
-"""How much of the shown text is searched for what the model wrote next."""
-_MOST_OWN = 8192
-"""Characters without a counterpart, each of which is searched for; then the text is
-another one."""
-
-_ModelPiece = str | list[int]
-
-
-def refer_to_shown(item: Item, shown: str) -> Item:
-    """Return a message with pieces of `shown` in the place of its texts.
-
-    It is the `item` itself if that is not shorter.
-    """
-    shown = shown.strip()
-    place = common = 0
-    parts: list[Item] = []
-    for part in content_parts(item.get("content")):
-        field = _shown_field(part)
-        text = part.get(field)
-        pieces = _common_pieces(text, shown, place) if isinstance(text, str) else None
-        if pieces is None:
-            return item
-        parts.append({**part, field: pieces})
-        pairs = [piece for piece in pieces if isinstance(piece, list)]
-        place = sum(pairs[-1])
-        common += sum(length for _, length in pairs)
-    return {**item, "content": parts} if common >= _LEAST_IN_ALL else item
-
-
-def refers_to_shown(item: Item) -> bool:
-    """Say whether a message has pieces in the place of its texts."""
-    parts = content_parts(item.get("content"))
-    return any(isinstance(part.get(_shown_field(part)), list) for part in parts)
-
-
-def restore_from_shown(item: Item, shown: str) -> Item:
-    """Return a message with its texts; `shown` is what `refer_to_shown` was given."""
-    shown = shown.strip()
-    parts: list[Item] = []
-    for part in content_parts(item.get("content")):
-        field = _shown_field(part)
-        pieces = part.get(field)
-        if not isinstance(pieces, list):
-            parts.append(part)
-            continue
-        texts: list[str] = []
-        for piece in pieces:
-            if isinstance(piece, str):
-                texts.append(piece)
-            else:
-                start, length = piece
-                texts.append(shown[start : start + length])
-        parts.append({**part, field: "".join(texts)})
-    return {**item, "content": parts}
-
-
-def _shown_field(part: Item) -> str:
-    return "refusal" if part.get("type") == "refusal" else "text"
-
-
-def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
-    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
-    pieces: list[_ModelPiece] = []
-    own_start = at = 0
-    own_length = 0
-    while at + _LEAST <= len(text):
-        found = shown.find(text[at : at + _LEAST], place, place + _AHEAD)
-        if found < 0:
-            at += 1
-            own_length += 1
-            if own_length > _MOST_OWN:
-                return None
-            continue
-        length = _common_length(text, at, shown, found)
-        if own_start < at:
-            pieces.append(text[own_start:at])
-        pieces.append([found, length])
-        own_start = at = at + length
-        place = found + length
-    if own_start < len(text):
-        pieces.append(text[own_start:])
-    has_common = any(isinstance(piece, list) for piece in pieces)
-    return pieces if has_common else None
-
-
-def _common_length(text: str, at: int, shown: str, place: int) -> int:
-    """Return how many characters are the same from two places on.
-
-    Slices are compared in halves: character by character, a long text takes
-    milliseconds.
-    """
-    low = 0
-    high = min(len(text) - at, len(shown) - place)
-    while low < high:
-        middle = (low + high + 1) // 2
-        if text[at + low : at + middle] == shown[place + low : place + middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.signature
-#
-# Signatures of what is stored in a chat, which its owner can read and change.
-#
-# A signature tells that this pipe, or another one with the same secret, wrote a value.
-# Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
-# that no key can be used for anything else.
-#
-# A signature has two halves: of the value with its names in their order, which is quick to
-# check, and of the value with sorted names, because a database may change the order.
-# --------------------------------------------------------------------------------------
-
-
-Sign = Callable[[object, bool], str]
-"""Returns a half of the signature of a JSON value, as hexadecimal digits.
-
-The flag says whether names are sorted.
-"""
-
-_FIELD = "signature"
-_HALF = 32
-"""Hexadecimal digits: 128 bits."""
-_NO_SALT = bytes(32)
-_ONE_BLOCK = b"\x01"
-# It takes a quarter of the time of `json` (measured on a record with reasoning).
-_IN_ORDER = TypeAdapter[Any](Any).serializer
-_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
-
-
-def derive_key(secret: str, purpose: str) -> bytes:
-    """Return a key of 32 bytes; without the secret no one can derive it."""
-    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
-    # An id that a client chose may have half a character.
-    info = purpose.encode("utf-8", "surrogatepass") + _ONE_BLOCK
-    return hmac.digest(seed, info, "sha256")
-
-
-def signer(secret: str, purpose: str) -> Sign:
-    """Return what signs values for one purpose."""
-    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
-    return partial(_signature, keyed)
-
-
-def sign_object(
-    fields: Mapping[str, Any], sign: Sign | None, *scope: object
-) -> dict[str, Any]:
-    """Return an object with its signature, which holds in one `scope` only."""
-    bare = _without_signature(fields)
-    if sign is None:
-        return bare
-    value = [*scope, bare]
-    in_order = sign(value, False)
-    with_sorted_names = sign(value, True)
-    return {**bare, _FIELD: in_order + with_sorted_names}
-
-
-def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
-    """Say whether an object has its signature; without `sign` none has.
-
-    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
-    this pipe wrote.
-    """
-    signature = fields.get(_FIELD)
-    if sign is None or not isinstance(signature, str):
-        return False
-    value = [*scope, _without_signature(fields)]
-    try:
-        in_order = sign(value, False)
-        if hmac.compare_digest(in_order, signature[:_HALF]):
-            return True
-        with_sorted_names = sign(value, True)
-        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
-    except (RecursionError, TypeError, ValueError):
-        return False
-
-
-def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in fields.items() if name != _FIELD}
-
-
-def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    """Return half of the signature of a JSON value."""
-    if is_sorted:
-        text = _sorted_json(value)
-    else:
-        try:
-            text = _IN_ORDER.to_json(value)
-        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
-            text = _sorted_json(value)
-    signature = keyed.copy()
-    signature.update(text)
-    return signature.hexdigest()[:_HALF]
-
-
-def _sorted_json(value: object) -> bytes:
-    return _SORTED.encode(value).encode()
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.storage.records
-#
-# Records: what of an answer is stored in the chat, and how the chat stays small.
-#
-# Each assistant message has its own top-level key of the chat's JSON, because the host
-# replaces a top-level key whole and several answers can be written at the same time:
-#
-#     "openai_responses_pipe:{message_id}":
-#         {"__v": 5, "items": {ulid: record}, "repairs": [[word, name], ...]}
-#
-# Earlier pipes had one key, `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`,
-# which is read and never written (docs/reference/markers.md, "Stored items of earlier
-# pipes"). A record has the same form in both, with these differences: only ours have
-# `origin`, `shown` and `signature`, and in ours `payload` may be a list, the items that
-# one marker names, whose last message may refer to the shown text. `repairs` are those of
-# the chat's items, which the server refused. Earlier pipes listed records in `dead` whose
-# reasoning is not sent again.
-#
-# The owner of a chat can write anything into its row, and whoever clones a shared chat
-# takes it along. So a record is signed. One without a valid signature, of an earlier
-# writer or of a user, is read for what cannot harm: reasoning, which only the API can
-# have encrypted, in front of texts and calls that the chat itself shows.
-#
-# Records of deleted messages are removed, and the oldest ones if a chat stores too much.
-# A key cannot be removed from a chat, so its value is emptied; its repairs stay.
-# --------------------------------------------------------------------------------------
-
-
-_CHAT_KEY = "openai_responses_pipe"
-_PREFIX = f"{_CHAT_KEY}:"
-_VERSION = 5
-_REFERRING_VERSION = 6
-"""Of the signature of a record that refers to the shown text: a reader that knows no
-references takes such a record for one of somebody else."""
-
-UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
-"""A part without text; its text is the one after the marker."""
-
-
-class Record(NamedTuple):
-    """The items that one marker names, in the order of the wire.
-
-    `model` is the host's full model id, `created_at` seconds in UTC. If the text part
-    of a message in `payload` has no `text`, the text after the marker is its text. If
-    it has one, or refers to pieces of the shown text (`shown_text`), that counts as
-    long as `shown` is the digest of the text after the marker. Commentary without
-    `shown` has no text in the chat.
-    """
-
-    ulid: str
-    model: str
-    created_at: int
-    payload: tuple[Item, ...]
-    message_id: str
-    origin: Origin
-    shown: str = ""
-    is_carried: bool = False
-    """Whether messages of the request carry it (`details_carrier`), not the chat."""
-
-    @property
-    def kind(self) -> str:
-        """The type that the marker shows."""
-        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
-
-
-def text_digest(text: str) -> str:
-    """Return a digest that tells whether a shown text was edited.
-
-    White space around the text does not count, because the host strips it.
-    """
-    return hex_digest(text.strip())[:32]
-
-
-def omit_shown_text(item: Item, shown: str) -> Item:
-    """Return a message without its text, if that is all that the host returns for it.
-
-    The host strips the ends of texts and does not know refusals or several parts.
-    """
-    is_returned = shown != "" and shown == shown.strip()
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts]
-    if not is_returned or texts != [shown]:
-        return item
-    part = {name: value for name, value in parts[0].items() if name != "text"}
-    return {**item, "content": [part]}
-
-
-def storable_record(record: Record) -> Record:
-    """Return a record as a chat's row can hold it, so that its signature holds there.
-
-    In the text of an answer's own output (`output_carrier`) it needs no change.
-    """
-    payload = [_without_unstored(item) for item in record.payload]
-    return record._replace(payload=tuple(payload))
-
-
-def _without_unstored(value: Any) -> Any:
-    """Return a JSON value without the characters that the host leaves out."""
-    if isinstance(value, str):
-        return UNSTORED.sub("", value)
-    if isinstance(value, list):
-        return [_without_unstored(part) for part in value]
-    if isinstance(value, dict):
-        return {name: _without_unstored(part) for name, part in value.items()}
-    return value
-
-
-def message_key(message_id: str) -> str:
-    """Return the top-level key that holds the records of one message."""
-    return _PREFIX + message_id
-
-
-def write_records(
-    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
-) -> dict[str, Any]:
-    """Return the JSON value for the key of one message."""
-    items: dict[str, Any] = {}
-    for ulid, record in records.items():
-        # One item is itself, as in earlier pipes.
-        is_single = len(record.payload) == 1
-        wire: dict[str, Any] = {
-            "model": record.model,
-            "created_at": record.created_at,
-            "payload": record.payload[0] if is_single else list(record.payload),
-            "message_id": record.message_id,
-            "origin": record.origin.wire(),
-        }
-        if record.shown:
-            wire["shown"] = record.shown
-        items[ulid] = sign_object(wire, sign, _signed_version(record.payload), ulid)
-    value: dict[str, Any] = {"__v": _VERSION, "items": items}
-    rows = [row for row in (repair.stored() for repair in repairs) if row]
-    return {**value, "repairs": rows} if rows else value
-
-
-def is_pipe_key(key: str) -> bool:
-    """Say whether a top-level key of a chat holds records, of any writer."""
-    return key.startswith(_PREFIX) or key == _CHAT_KEY
-
-
-def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
-    """Return every record of a chat's JSON that can be read, by id."""
-    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
-    # there.
-    values = [as_mapping(value) for key, value in chat.items() if is_pipe_key(key)]
-    dead: set[str] = set()
-    for value in values:
-        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
-    records: dict[str, Record] = {}
-    for value in values:
-        for ulid, wire in _wires_in(value):
-            record = _read_record(ulid, wire, sign)
-            if record is None:
-                continue
-            if ulid in dead:
-                kept = [item for item in record.payload if not is_encrypted(item)]
-                record = record._replace(payload=tuple(kept))
-            records[ulid] = record
-    return records
-
-
-def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
-    """Return the repairs in the values of a chat's keys, each once."""
-    rows: list[object] = []
-    for value in values:
-        rows += as_list(as_mapping(value).get("repairs"))
-    return tuple(read_chat_repairs(rows))
-
-
-def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
-    """Yield the stored records of a key's value, with their ids."""
-    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
-        yield str(ulid).upper(), as_mapping(wire)
-
-
-def _read_record(ulid: str, wire: JsonObject, sign: Sign | None) -> Record | None:
-    """Return what is used of a stored record, or None for nothing.
-
-    Of one that we did not sign nothing is used that could instruct the model.
-    """
-    stored = wire.get("payload")
-    rows: list[Any] = stored if isinstance(stored, list) else [stored]
-    are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
-    payload: tuple[Item, ...] = tuple(rows) if are_items else ()
-    is_ours = is_signed(wire, sign, _signed_version(payload), ulid)
-    if not is_ours:
-        # The chat has the text of the last message only: it comes after the marker.
-        items = [item for item in payload[:-1] if item_type(item) != "message"]
-        safe = keep_unsigned_safe([*items, *payload[-1:]])
-        payload = tuple(item for item in safe if item is not None)
-    if not payload:
-        return None
-    model = str(wire.get("model") or "")
-    # The part in front of the first dot is the function's; a model's id may have dots
-    # itself (functions.py:193 of Open WebUI 0.12.4).
-    own_name = model.split(".", 1)[-1]
-    created_at = wire.get("created_at")
-    return Record(
-        ulid=ulid,
-        model=model,
-        created_at=created_at if isinstance(created_at, int) else 0,
-        payload=payload,
-        message_id=str(wire.get("message_id") or ""),
-        origin=read_origin(wire.get("origin"), own_name),
-        shown=str(wire.get("shown") or "") if is_ours else "",
-    )
-
-
-def _signed_version(payload: Sequence[Item]) -> int:
-    """Return the version in the signature of a record with these items."""
-    refers = bool(payload) and refers_to_shown(payload[-1])
-    return _REFERRING_VERSION if refers else _VERSION
-
-
-def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
-    """Return what is used of items that anybody may have written, None for nothing.
-
-    Reasoning stays only in front of what stays, because it belongs to its product; the
-    text after the marker stays.
-    """
-    safe: list[Item | None] = []
-    has_product = True
-    # From the end, because reasoning is worth what follows it.
-    for item in reversed(items):
-        kept = None
-        if has_product or not is_reasoning(item):
-            kept = _without_hidden_text(item)
-        safe.append(kept)
-        has_product = kept is not None
-    safe.reverse()
-    return safe
-
-
-def _without_hidden_text(item: Item) -> Item | None:
-    """Return an item without the words that the chat does not show, or None."""
-    if has_encrypted_reasoning(item):
-        sealed = str(item["encrypted_content"])
-        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
-    if is_call(item):
-        return {"type": item["type"], "call_id": str(item.get("call_id"))}
-    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
-    if not is_answer or is_commentary(item):
-        return None
-    head: Item = {"type": "message", "role": "assistant"}
-    if item.get("phase") == "final_answer":
-        head["phase"] = "final_answer"
-    return {**head, "content": [UNSHOWN_TEXT]}
-
-
-MAX_STORED_KB = 4096
-"""In one chat, which the host reads at every answer."""
-_KEPT_SHARE = 0.75
-"""What is left of a chat that is too large: more, and each answer would remove something
-and change the beginning of the next request."""
-_KEYS_OF_DELETED = ("__v", "dead", "repairs")
-"""What is left in the value of a deleted message."""
-
-
-def prune(
-    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
-) -> dict[str, Any]:
-    """Return the values to write in addition to that of `own_key`.
-
-    `messages` are those of the chat; without any, all count as present. Answers that
-    are still growing are not touched, because others write them. The remaining values
-    have at most `max_characters` of JSON.
-    """
-    # Earlier hosts do not say of each answer whether it has ended.
-    has_ended = {
-        message_key(name): as_mapping(row).get("done") is not False
-        for name, row in messages.items()
-    }
-    pruned: dict[str, Any] = {}
-    present: dict[str, JsonObject] = {}
-    for key, value in values.items():
-        # The key of earlier pipes is never written.
-        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
-            continue
-        if not messages or has_ended.get(key):
-            present[key] = value
-        elif key not in has_ended:
-            kept = {name: value[name] for name in _KEYS_OF_DELETED if name in value}
-            pruned[key] = kept
-    pruned |= _prune_oldest(present, max_characters)
-    return {key: value for key, value in pruned.items() if value != values[key]}
-
-
-def stored_size(value: object) -> int:
-    """Return the number of characters that a value takes."""
-    return len(json.dumps(value, separators=(",", ":")))
-
-
-def _prune_oldest(
-    values: Mapping[str, JsonObject], max_characters: int
-) -> dict[str, Any]:
-    """Return the values that lose their items, the oldest first."""
-    sizes = {key: stored_size(value) for key, value in values.items()}
-    excess = sum(sizes.values()) - max_characters
-    if excess <= 0:
-        return {}
-    # More goes than has to, or the next answer would remove something again, and each
-    # removal changes the beginning of a request.
-    excess += int(max_characters * (1 - _KEPT_SHARE))
-    ages: list[tuple[int, str]] = []
-    for key, value in values.items():
-        if as_mapping(value.get("items")):
-            times = [wire.get("created_at") for _, wire in _wires_in(value)]
-            known = [time for time in times if isinstance(time, int)]
-            ages.append((min(known, default=0), key))
-    # Of the same time the one that was written first: sorting keeps their order.
-    ages.sort(key=itemgetter(0))
-    pruned: dict[str, Any] = {}
-    for _, key in ages:
-        if excess <= 0:
-            break
-        emptied = dict(values[key])
-        del emptied["items"]
-        pruned[key] = emptied
-        excess -= sizes[key] - stored_size(emptied)
-    return pruned
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.input.history
-#
-# The input items of a chat's history.
-#
-# The host decides which items exist; a stored item decides their bytes. Everything
-# between two user messages is one run. Inside a run a stored call is placed where the
-# host has its card, with its reasoning before it. Stored items without a card are placed
-# at their marker.
-#
-# `<details>` blocks of earlier writers, which no model wrote, are removed from answers
-# that are older than the host's `output` (docs/reference/markers.md, "Blocks of earlier
-# pipes"). In all others such a block is the model's own text.
-# --------------------------------------------------------------------------------------
-
-
-_SIGN = "<details type="
-_BLOCK = re.compile(
-    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
-    r"[^<>]*>.*?</details>\n?",
-    re.DOTALL,
-)
-
-
-def _strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text:
-        return text
-    # Only the text before the last end is read, once.
-    head, end, rest = text.rpartition("</details>")
-    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
-
-
-def build_input(
-    parts: Iterable[ChatPart],
-    records: Mapping[str, Record],
-    reader: Origin | None,
-    *,
-    with_tools: bool = True,
-    repairs: Sequence[Repair] = (),
-) -> list[Item]:
-    """Return the input of a request; without a `reader` no reasoning is sent.
-
-    A compaction that the `repairs` leave out replaces nothing: what it stood for is
-    sent again. Without `with_tools` runs that are over do not include what tools did.
-    The result is always valid: calls and outputs come in pairs, and reasoning only with
-    its encrypted content and directly before its product.
-    """
-    items: list[Item] = []
-    run: list[_AssistantPart] = []
-    unused = dict(records)  # a copied marker names nothing: each record is used once
-    for part in parts:
-        if not isinstance(part, UserMessage):
-            run.append(part)
-            continue
-        ended_run = _RunHistory(run, unused, reader).items()
-        if not with_tools:
-            ended_run = drop_tool_items(ended_run)
-        items += ended_run
-        items.append(part.item)
-        run = []
-    items += _RunHistory(run, unused, reader, is_open=True).items()
-    kinds = {item.get("type") for item in items}
-    if "compaction" in kinds:
-        if repairs:
-            sent_ids = {id(row.item) for row in name_items(items, repairs)}
-            items = [
-                item
-                for item in items
-                if id(item) in sent_ids or not is_compaction(item)
-            ]
-        items = since_compaction(items)
-    paired = drop_orphans(items)
-    if kinds.isdisjoint(CHANGED_LATER):
-        return paired
-    # An image is an input message: inserted last, to keep reasoning next to its text.
-    sent: list[Item] = []
-    for item in paired:
-        sent += past_items(item)
-    return sent
-
-
-def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
-    call_id = returned.call_id
-    kind = call_types.get(call_id, "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
-_AssistantPart = AssistantText | ToolCall | ToolMessage
-_Piece = MarkedText | ToolCall | ToolMessage
-
-
-# An example, of a run with one call:
-#
-#   record A of the answer                   what the host gives back
-#   --------------------------------------   ----------------------------
-#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
-#   message "It rains."                      marker A, "It rains."
-#
-# The card of call_1 takes the items of the record up to the call, the marker takes the
-# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
-# the model's own bytes. If the card was deleted, the marker takes all of the record, and
-# `drop_orphans` removes the call with its reasoning.
-class _RunHistory:
-    """The items of one run, combined from the host's parts and the stored items."""
-
-    def __init__(
-        self,
-        run: Sequence[_AssistantPart],
-        records: dict[str, Record],
-        reader: Origin | None,
-        *,
-        is_open: bool = False,
-    ) -> None:
-        """Take what the `run` names out of the `records`.
-
-        What this request's server cannot read is left out. A call whose card was
-        deleted stays for now, because it tells which reasoning must be removed with it.
-        A run is open if no message of the user follows: its answer goes on.
-        """
-        self._pieces: list[_Piece] = []
-        self._items: dict[str, list[Item]] = {}
-        """The items of each record, by its ULID."""
-        self._shown: dict[str, str] = {}
-        """The digest of the text that each record was shown with."""
-        self._taken: dict[str, int] = {}
-        """How many items of each record are in the result already."""
-        for part in run:
-            if not isinstance(part, AssistantText):
-                self._pieces.append(part)
-                continue
-            # The text in pieces, each after the marker of a record.
-            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
-            ulids = part.ulids or ("",)
-            in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
-            for piece in in_front + split_at_markers(text, ulids[-1]):
-                self._pieces.append(piece)
-                record = records.pop(piece.ulid, None)
-                if record:
-                    readable = _readable_items(record, reader, is_open=is_open)
-                    self._items[piece.ulid] = readable
-                    self._shown[piece.ulid] = record.shown
-        self._take_out_code()
-
-    @cached_property
-    def _call_places(self) -> dict[str, tuple[str, int]]:
-        """In which record each call is, and the index after it there, by its id."""
-        places: dict[str, tuple[str, int]] = {}
-        for ulid, items in self._items.items():
-            for end, item in enumerate(items, 1):
-                if is_call(item):
-                    places[str(item.get("call_id"))] = (ulid, end)
-        return places
-
-    def _take_out_code(self) -> None:
-        """Remove the host's text for code, and code whose card was deleted."""
-        codes: list[Item] = []
-        for items in self._items.values():
-            codes += [item for item in items if "code" in item and is_code(item)]
-        if not codes:
-            return
-        texts = [
-            piece.text if isinstance(piece, MarkedText) else ""
-            for piece in self._pieces
-        ]
-        cleaned, deleted = take_out_code(texts, codes)
-        for number, piece in enumerate(self._pieces):
-            if isinstance(piece, MarkedText):
-                self._pieces[number] = MarkedText(piece.ulid, cleaned[number])
-        # These items go, and no others that are equal.
-        deleted_ids = {id(item) for item in deleted}
-        for ulid, items in self._items.items():
-            remaining = [item for item in items if id(item) not in deleted_ids]
-            self._items[ulid] = remaining
-
-    def items(self) -> list[Item]:
-        """Return the items of the run in order."""
-        items: list[Item] = []
-        call_types: dict[str, str] = {}
-        has_remote = False
-        for piece in self._pieces:
-            if isinstance(piece, MarkedText):
-                items += self._place_text(piece)
-            elif isinstance(piece, ToolCall):
-                before, item, after = self._place_call(piece)
-                call_types.setdefault(piece.call_id, item["type"])
-                items += [*before, item, *after]
-            else:
-                items.append(tool_message_item(piece, call_types))
-                has_remote |= is_remote_id(piece.call_id)
-        return reorder_remote_outputs(items) if has_remote else items
-
-    def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
-        """Return the items before a call, the call in its stored bytes, those after it.
-
-        After the last call of a response comes the compaction that ended it. The
-        outputs came later: they are not compacted.
-        """
-        ulid, end = self._call_places.get(call.call_id, ("", 0))
-        items = self._take_items(ulid, end)
-        if not items:
-            return [], _call_item(call), []
-        # The card has the words of a call that was made here, and of a record that is
-        # not signed only the chat's own words count.
-        item = items.pop()
-        if not item.get("name"):
-            item = {**item, **_call_item(call)}
-        after: list[Item] = []
-        following = self._items.get(ulid, [])[end:]
-        # Recorded: the API compacts after the last item of a response (8 of 8).
-        if following and is_compaction(following[0]):
-            length = 1 + count_updates(following[1:])
-            after = self._take_items(ulid, end + length)
-        return items, item, after
-
-    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
-        """Return the items of a record that were not taken yet, up to an index."""
-        items = self._items.get(ulid, [])
-        start = self._taken.get(ulid, 0)
-        if end is None:
-            end = len(items)
-        self._taken[ulid] = max(start, end)
-        return items[start:end]
-
-    def _place_text(self, piece: MarkedText) -> list[Item]:
-        """Return the items at a marker, and the text after it as a message.
-
-        The message that is stored there is the model's own form of the text.
-        """
-        items = self._take_items(piece.ulid)
-        message: Item | None = None
-        if items and item_type(items[-1]) == "message":
-            shown = self._shown[piece.ulid]
-            if shown == text_digest(piece.text):
-                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
-            # Open WebUI joins neighboring messages and drops `phase`
-            # (utils/misc.py:408). It does not return the text of commentary, so the text
-            # at its marker is another one.
-            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
-            if shown or not is_hidden:
-                message = items.pop()
-        if piece.text:
-            items.append(_message_item(message, piece.text))
-        return items
-
-
-def _readable_items(
-    record: Record, reader: Origin | None, *, is_open: bool
-) -> list[Item]:
-    """Return what is sent of a record: a configuration is for its model alone.
-
-    Items are stored in the form in which they are sent again. Searches go to their own
-    server: llama.cpp, Ollama and vLLM refuse a chat with items of tools that they do not
-    have. Plain reasoning does, too, and only until the answer that it led to is
-    complete. Earlier pipes stored reasoning that OpenAI had not sealed, but never in one
-    record with a call.
-    """
-    is_ours = bool(reader and reader.can_decrypt(record.origin))
-    goes_on = is_open and is_ours
-    if not record.is_carried:
-        goes_on = goes_on and any(map(is_call, record.payload))
-    is_elsewhere = bool(reader and not reader.shares_server(record.origin))
-    readable: list[Item] = []
-    for item in record.payload:
-        # What becomes a call or an image is no item of a tool in the request.
-        is_foreign = is_hosted(item) and item_type(item) not in CHANGED_LATER
-        is_sent = is_replayed(item, is_ours=is_ours)
-        is_sent = is_sent and not (is_elsewhere and is_foreign)
-        if is_sent or (goes_on and has_plain_reasoning(item)):
-            readable.append(item)
-    return readable
-
-
-def _call_item(call: ToolCall) -> Item:
-    """Return a call as the chat has it, without a stored item."""
-    named = {"call_id": call.call_id, "name": call.name}
-    if call.is_custom:
-        return {"type": "custom_tool_call", **named, "input": call.arguments}
-    return {"type": "function_call", **named, "arguments": call.arguments}
-
-
-def _message_item(kept: Item | None, shown: str) -> Item:
-    """Return a message in the model's own bytes, unless a user edited it."""
-    if kept is None:
-        return text_message("assistant", shown)
-    if message_text(kept).strip() == shown:
-        return kept
-    match kept.get("content"):
-        case [{"type": "output_text"} as part]:
-            edited = {**part, "text": shown}
-            if "text" in part:
-                edited["annotations"] = []  # their positions are no longer valid
-            content = [edited]
-        case _:
-            content = text_message("assistant", shown)["content"]
-    return {**kept, "content": content}
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.input.tasks
-#
-# Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
-#
-# The host names the job. Its prompt quotes the chat, markers included. The host would use
-# the text of an error as the title.
-# --------------------------------------------------------------------------------------
-
-
-_TEXT: dict[str, Any] = {"type": "string"}
-_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
-_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
-    "title_generation": ("title", _TEXT),
-    "tags_generation": ("tags", _TEXTS),
-    "follow_up_generation": ("follow_ups", _TEXTS),
-    "query_generation": ("queries", _TEXTS),
-    "image_prompt_generation": ("prompt", _TEXT),
-    "autocomplete_generation": ("text", _TEXT),
-}
-"""By task: the one key of the answer's JSON object that the host reads, and its schema
-(docs/reference/open-webui.md, "Tasks")."""
-
-
-SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
-"""Tasks that a small model does as well; their texts are short."""
-
-_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
-
-
-def is_usable_text(task: str, ending: Ending) -> bool:
-    """Say whether the text of a task is of use: whole, or a text that was cut.
-
-    Half of a JSON object is not.
-    """
-    if ending.kind == "incomplete":
-        return task not in _JSON_TASKS
-    return not ending.is_failure
-
-
-_HOSTS_LIMITS = {
-    "title_generation": 1000,
-    "context_compaction": 1000,
-    "emoji_generation": 4,
-}
-"""The `max_tokens` that the host sends if nobody has chosen any.
-
-It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
-utils/context_compaction.py:433 of 0.12.4).
-"""
-
-
-def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
-    """Return the body of a task without the limit of tokens that is the host's own."""
-    kept = dict(body)
-    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
-        kept.pop("max_tokens", None)
-    return kept
-
-
-_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
-_ANSWER_KEYS = frozenset(
-    {
-        "json_schema",
-        "parallel_tool_calls",
-        "reasoning_summary",
-        "response_format",
-        "text",
-        "tool_choice",
-        "tools",
-        "verbosity",
-    }
-)
-"""What is chosen for answers, but not for tasks."""
-
-
-def task_request(
-    model: ResolvedModel,
-    messages: Sequence[JsonObject],
-    body: JsonObject,
-    task: str,
-    *,
-    at_own_effort: bool = False,
-    stream: bool = False,
-) -> ResponsesRequest:
-    """Return the request for a task, without tools or stored reasoning.
-
-    The model has its lowest effort, or its own one. If the host reads the answer as
-    JSON, the model is held to that form. Raises InvalidRequest.
-    """
-    clean_messages = [
-        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
-        for message in messages
-    ]
-    instructions, parts = parse_messages(clean_messages)
-    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
-    parameters = {key: body[key] for key in body if key not in ignored}
-    text_format = _task_format(task, clean_messages)
-    if text_format and model.facts.known_family:
-        parameters["text"] = {"format": text_format}
-    effort = None
-    if not at_own_effort:
-        effort = model.lowest_effort()
-        model = model._replace(pro=False)
-    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
-    items = build_input(parts, {}, None)
-    return build_request(model, instructions, items, parameters, settings)
-
-
-def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
-    if task not in _TASK_OBJECTS:
-        return None
-    key, value_schema = _TASK_OBJECTS[task]
-    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value_schema},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
-
-
-def task_result(text: str, model: str) -> dict[str, Any]:
-    """Return the answer of a task; its text must be empty if the task failed."""
-    message = {"role": "assistant", "content": text}
-    return {
-        "object": "chat.completion",
-        "model": model,
-        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-    }
-
-
-def _clean(content: object) -> object:
-    """Return a content without the markers and the commands of the quoted chat."""
-    match content:
-        case str():
-            return without_quoted_commands(strip_markers(content))
-        case list():
-            return [
-                (
-                    {**part, "text": _clean(part["text"])}
-                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
-                    else part
-                )
-                for part in content
-            ]
-    return content
 
 
 # --------------------------------------------------------------------------------------
@@ -20235,6 +18944,11 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
+_FEW_ARGUMENTS = 500
+"""Characters. A card shows arguments to those who open it while they are written. Each
+event costs the host what a text does, and the end of a call has all of them."""
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -20283,6 +18997,7 @@ class NativeRenderer:
         self._began = now()
         self.shown = OutputItems()
         """What the host has stored so far."""
+        self.report = AnswerReport()
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
@@ -20305,6 +19020,8 @@ class NativeRenderer:
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
+        self._unshown_arguments: dict[int, str] = {}
+        """Those of calls that wait for more, by output index."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
@@ -20368,6 +19085,8 @@ class NativeRenderer:
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
+            case AnswerReport():
+                self.report = event
 
     def _take_marker(self) -> str:
         """Return the marker that waits for the next text, once."""
@@ -20415,33 +19134,29 @@ class NativeRenderer:
         """Yield the last status line, how to go on, and the usage."""
         lines: list[Chunk] = []
         has_failed = event.ending.is_failure
+        metadata = self.report.metadata
+        has_line = not open_calls(event.output)
         if has_failed:  # one that counts notes, or that has an agent's metadata
-            has_line = self._notes > 0 or bool(event.metadata)
-        else:
-            has_line = not open_calls(event.output)
+            has_line = self._notes > 0 or bool(metadata)
         if has_line and self._hosted is not None:
             figures = AnswerFigures(
                 seconds=self._now() - self._began,
                 is_failure=has_failed,
-                rounds=event.work.rounds if event.work else 0,
-                tool_calls=event.work.tool_calls if event.work else 0,
                 usage=event.usage,
-                cost=event.cost,
+                report=self.report,
                 notes=self._notes,
                 note_subjects=[subject for subject in self._note_subjects if subject],
-                window_share=event.window_share,
-                usage_note=event.usage_note,
                 failed_attempts=(
                     self._retries + 1 if has_failed and self._retries else 0
                 ),
             )
-            lines.append(closing_chunk(closing_line(figures), event.metadata))
+            lines.append(closing_chunk(closing_line(figures), metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
-        usage = host_usage(event)
+        usage = host_usage(event, self.report.cost)
         if usage:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})
@@ -20477,6 +19192,11 @@ class NativeRenderer:
                 self._unfollowed[event.output_index] = thought
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
+        if event.kind == "arguments":
+            text = self._unshown_arguments.pop(event.output_index, "") + text
+            if len(text) < _FEW_ARGUMENTS:
+                self._unshown_arguments[event.output_index] = text
+                return
         if text:
             host_index = self._host_indexes[event.output_index]
             said = self._say(event)
@@ -20519,6 +19239,7 @@ class NativeRenderer:
         index = event.output_index
         host_index = self._host_indexes[index]
         self._unfollowed.pop(index, None)
+        self._unshown_arguments.pop(index, None)
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
@@ -20547,6 +19268,1836 @@ class NativeRenderer:
         end = self._now() if thought.end is None else thought.end
         seconds = round(end - self._started[index])
         return reasoning_host_item({**begun, **thought.fields()}, seconds)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.messages
+#
+# A chat body as Open WebUI sends it, parsed into its parts.
+#
+# Open WebUI sends messages in the form of Chat Completions, without their ids. Texts of
+# assistant messages stay as they are here, markers included; `input.history` reads those.
+# Which stored message each one is, is found from the chat's row, which holds them as a
+# tree. They are paired from the end, because the host may have left out the oldest.
+# --------------------------------------------------------------------------------------
+
+
+class Attachment(NamedTuple):
+    """A file at a message, as the host notes it there."""
+
+    file_id: str
+    name: str
+    content_type: str
+    is_image: bool
+    """The host itself puts an image into the message."""
+    is_unread: bool = False
+    """The host could not read the text in it."""
+
+
+class StoredMessage(NamedTuple):
+    """A message of the user as the chat's row holds it."""
+
+    row: JsonObject
+    answer_id: str
+    """Names the answer to it in this branch of the chat; empty without one."""
+
+    @property
+    def words(self) -> str:
+        """What the user wrote."""
+        return as_text(self.row.get("content"))
+
+
+class UserMessage(NamedTuple):
+    """A message that no model wrote."""
+
+    item: Item
+    """An input message, ready to be sent."""
+    stored: StoredMessage | None = None
+    attachments: Sequence[Attachment] = ()
+
+    @property
+    def content(self) -> list[Item]:
+        """The parts of the input message."""
+        return self.item.get("content") or []
+
+    @property
+    def is_question(self) -> bool:
+        """Whether the user wrote it; a filter may put instructions after a question."""
+        return self.item.get("role") == "user"
+
+    def with_content(self, parts: Sequence[Item]) -> Self:
+        """Return this message with other parts."""
+        return self._replace(item={**self.item, "content": list(parts)})
+
+
+class AssistantText(NamedTuple):
+    """Text of an assistant's message, as the host gives it back."""
+
+    text: str
+    ulids: Sequence[str] = ()
+    """Of records in front."""
+    details: object = None
+    """Of its records; unread."""
+    may_have_blocks: bool = False
+    """Whether its writer may have put `<details>` blocks into it."""
+
+
+class ToolCall(NamedTuple):
+    """A tool call of an assistant's message; the arguments of a custom one are a text."""
+
+    call_id: str
+    name: str
+    arguments: str
+    is_custom: bool = False
+
+
+class ToolMessage(NamedTuple):
+    """What a tool returned for a call: a text, or parts with images."""
+
+    call_id: str
+    output: str | list[Item]
+
+
+class AssistantThought(NamedTuple):
+    """What a program gives back of the thought in front of an answer or a call."""
+
+    text: str
+
+
+ChatPart = UserMessage | AssistantText | AssistantThought | ToolCall | ToolMessage
+
+
+DETAILS_FIELD = "reasoning_details"
+
+
+def parse_messages(
+    messages: Sequence[JsonObject], detail: str = "auto", *, with_thoughts: bool = False
+) -> tuple[str, list[ChatPart]]:
+    """Return the instructions and the parts of a chat, `with_thoughts` that it has.
+
+    The system messages at the head are the instructions; later ones stay at their
+    place. Images without a `detail` get this one. A chat that is longer than a request
+    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
+    InvalidRequest for what the API cannot take.
+    """
+    if not all(isinstance(message, dict) for message in messages):
+        raise InvalidRequest("A message of this chat is not an object with a role.")
+    instructions = system_text(messages)
+    others = [
+        *_with_own_calls(messages[len(_leading_messages(messages, ("system",))) :])
+    ]
+    newest = _newest_messages(others)
+    parts: list[ChatPart] = []
+    if len(newest) < len(others):
+        parts.append(_LEFT_OUT_PART)
+    for message in _with_call_ids(newest):
+        if with_thoughts and message.get("role") == "assistant":
+            parts += _thoughts(message)
+        parts += _chat_parts(message, detail)
+    return instructions, _with_distinct_calls(parts)
+
+
+def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages whose calls and results are no parts of their content.
+
+    Anthropic has them there, and Cursor writes them so to a model with such a name
+    (automazeio/vibeproxy 411).
+    """
+    for message in messages:
+        kind = _PARTS_OF_CALLS.get(as_text(message.get("role")), "")
+        own: list[JsonObject] = []
+        others: list[object] = []
+        for row in as_list(message.get("content")):
+            wire = as_mapping(row)
+            if kind and wire.get("type") == kind:
+                own.append(wire)
+            else:
+                others.append(row)
+        if not own:
+            yield message
+        elif kind == "tool_use":
+            calls = as_list(message.get("tool_calls"))
+            yield {
+                **message,
+                "content": others,
+                "tool_calls": [*calls, *map(_usual_call, own)],
+            }
+        else:
+            for row in own:
+                output = row.get("content") or ""
+                call_id = row.get("tool_use_id")
+                yield {"role": "tool", "tool_call_id": call_id, "content": output}
+            if others:
+                yield {**message, "content": others}
+
+
+_PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
+
+
+def _usual_call(use: JsonObject) -> JsonObject:
+    """Return a call of Anthropic's in the form of Chat Completions."""
+    function = {"name": use.get("name"), "arguments": use.get("input")}
+    return {"id": use.get("id"), "function": function}
+
+
+def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+    """Yield messages in which calls and results have ids, in the form of today.
+
+    Ollama's clients send none. The older form of Chat Completions has none, either: an
+    answer has one `function_call`, and its result the role `function`. A result without
+    an id belongs to the first open call of its name, or to the first one at all.
+    """
+    count = 0
+    # Of the last answer with calls: their ids in order, and by the names of the tools.
+    waiting: deque[str] = deque()
+    waiting_by_name: dict[str, deque[str]] = {}
+    answered: set[str] = set()
+    for message in messages:
+        role = message.get("role")
+        calls = content_parts(message.get("tool_calls"))
+        older_call = message.get("function_call")
+        if isinstance(older_call, Mapping) and not calls:
+            calls = [{"function": dict(older_call)}]
+        if role == "assistant" and calls:
+            waiting.clear()
+            waiting_by_name.clear()
+            answered.clear()
+            for number, call in enumerate(calls):
+                call_id = str(call.get("id") or "")
+                if not call_id:
+                    count += 1
+                    call_id = f"call_without_id_{count}"
+                    calls[number] = {**call, "id": call_id}
+                name = as_text(value_at(call, "function", "name"))
+                waiting.append(call_id)
+                waiting_by_name.setdefault(name, deque()).append(call_id)
+            yield {**message, "tool_calls": calls}
+        elif role in ("tool", "function"):
+            call_id = str(message.get("tool_call_id") or "")
+            name = as_text(message.get("tool_name") or message.get("name"))
+            for queue in (waiting_by_name.get(name), waiting):
+                while queue and not call_id:
+                    first = queue.popleft()
+                    call_id = "" if first in answered else first
+            answered.add(call_id)
+            yield {**message, "role": "tool", "tool_call_id": call_id}
+        else:
+            yield message
+
+
+def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat in which no call has the id of an earlier one that was answered.
+
+    Other servers number the calls of each response anew (Bedrock, Gemini), and a chat
+    may have begun with one of their models: of two calls with one id, and of their
+    outputs, the API takes one. The new id depends on what comes before it alone.
+    """
+    own_ids: dict[str, str] = {}
+    """The ids that the calls have now, by those of the chat."""
+    taken: set[str] = set()
+    answered: set[str] = set()
+    distinct: list[ChatPart] = []
+    for part in parts:
+        if isinstance(part, ToolCall):
+            if part.call_id in answered:
+                answered.discard(part.call_id)
+                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
+            own_id = own_ids.get(part.call_id, part.call_id)
+            taken.add(own_id)
+            distinct.append(part._replace(call_id=own_id))
+        elif isinstance(part, ToolMessage):
+            own_id = own_ids.get(part.call_id, part.call_id)
+            answered.add(part.call_id)
+            distinct.append(part._replace(call_id=own_id))
+        else:
+            distinct.append(part)
+    return distinct
+
+
+def system_text(messages: Sequence[JsonObject]) -> str:
+    """Return the system messages at the head of a chat as one text."""
+    head = _leading_messages(messages, ("system",))
+    texts = [_plain_text(message.get("content")) for message in head]
+    return "\n\n".join(text for text in texts if text)
+
+
+def _leading_messages(
+    messages: Sequence[JsonObject], roles: Sequence[str]
+) -> list[JsonObject]:
+    """Return the messages with one of these roles that are in front of all others."""
+    leading: list[JsonObject] = []
+    for message in messages:
+        if message.get("role") not in roles:
+            break
+        leading.append(message)
+    return leading
+
+
+_MAX_ENTRIES = 8192
+"""The API takes 16,384 items (docs/reference/responses-api.md), and each message or call
+may bring its reasoning."""
+_ENTRIES_AT_ONCE = 2048
+LEFT_OUT = (
+    "The oldest messages of this chat were left out: a request cannot contain them."
+)
+_LEFT_OUT_PART = UserMessage(text_message("developer", LEFT_OUT))
+
+
+def cut_notice(parts: Sequence[ChatPart]) -> str:
+    """Return `LEFT_OUT` if the parts of a chat begin with it."""
+    return LEFT_OUT if _LEFT_OUT_PART in parts[:1] else ""
+
+
+def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
+    """Return the messages that one request can hold, from a question on.
+
+    Many go at once, so that the requests after it begin with the same bytes. What an
+    administrator's filter put in front stays.
+    """
+    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    if surplus <= 0:
+        return messages
+    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
+    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
+    return [*first, *messages[max(start, len(first)) :]]
+
+
+def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
+    """Return the index of the first question after `surplus` entries.
+
+    Without one it is that of the last question, or of the last message.
+    """
+    last = len(messages) - 1
+    entries_before = 0
+    for index, message in enumerate(messages):
+        if message.get("role") == "user":
+            if entries_before >= surplus:
+                return index
+            last = index
+        entries_before += _entry_count(message)
+    return last
+
+
+def _entry_count(message: JsonObject) -> int:
+    """Return how many items of a request a message may become."""
+    calls = as_list(message.get("tool_calls"))
+    details = as_list(message.get(DETAILS_FIELD))
+    return 1 + len(calls) + len(details)
+
+
+def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
+    """Yield the parts of a message of the host; raises InvalidRequest."""
+    content = message.get("content")
+    match message.get("role"):
+        case "user":
+            yield UserMessage(_input_message("user", content, detail))
+        case "system" | "developer":
+            yield UserMessage(_input_message("developer", content, detail))
+        case "assistant":
+            # A refusal is what the model said, as a part or next to the content.
+            text = _plain_text(content) or as_text(message.get("refusal"))
+            details = message.get(DETAILS_FIELD)
+            # An assistant message of calls alone has the text ""; its details may still
+            # hold reasoning.
+            if details or text.strip():
+                yield AssistantText(text, details=details)
+            yield from _calls(message.get("tool_calls"))
+        case "tool":
+            # An empty output is kept, because its call needs it. Some programs give an
+            # object, as they do with arguments.
+            output: str | list[Item]
+            if isinstance(content, list):
+                output = [_output_part(part) for part in content]
+            else:
+                output = json_text(content)
+            yield ToolMessage(str(message.get("tool_call_id") or ""), output)
+        case _:
+            raise InvalidRequest(
+                "A message of this chat has an unknown role. The roles are system, "
+                "developer, user, assistant and tool."
+            )
+
+
+def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
+    """Yield the thought of an answer, under either name that servers have for it."""
+    for name in ("reasoning_content", "reasoning"):
+        text = as_text(message.get(name))
+        if text.strip():
+            yield AssistantThought(text)
+            return
+
+
+def _calls(tool_calls: object) -> Iterator[ToolCall]:
+    """Yield the calls of an assistant's message."""
+    for call in content_parts(tool_calls):
+        call_id = str(call.get("id"))
+        function = call.get("function")
+        custom = call.get("custom")
+        if isinstance(function, dict):
+            arguments = json_text(function.get("arguments")) or "{}"
+            yield ToolCall(call_id, str(function.get("name")), arguments)
+        elif "function" not in call and isinstance(custom, dict):
+            text = str(custom.get("input") or "")
+            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
+
+
+def _input_message(role: str, content: object, detail: str) -> Item:
+    rows = content if isinstance(content, list) else [content]
+    parts = [_input_part(part, detail) for part in rows]
+    return {"type": "message", "role": role, "content": parts}
+
+
+def _input_part(part: object, detail: str) -> Item:
+    """Return a part of a content in the API's form; raises InvalidRequest."""
+    if not isinstance(part, dict):
+        return {"type": "input_text", "text": str(part or "")}
+    match part.get("type"):
+        case "text" | "input_text":
+            return {"type": "input_text", "text": str(part.get("text") or "")}
+        case "image_url" | "input_image":
+            return _image_part(part, detail)
+        case "file":
+            return _file_part(part.get("file"))
+        case "input_file":
+            return _file_part(part)
+    raise InvalidRequest(
+        "A message of this chat contains something other than text, an image or a file. "
+        "The model cannot read it: remove it from the message and send it again."
+    )
+
+
+def _output_part(part: object) -> Item:
+    """Return a part of what a tool returned, or a note in its place.
+
+    Clients pass on what MCP servers return, and rows of a table: nobody could remove
+    them from the chat.
+    """
+    wire = as_mapping(part)
+    image = as_text(wire.get("data"))
+    text = value_at(wire, "resource", "text")
+    if wire.get("type") == "image" and image:
+        kind = as_text(wire.get("mimeType")) or "image/png"
+        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
+    if isinstance(text, str):
+        return {"type": "input_text", "text": text}
+    if wire and "type" not in wire:
+        return {"type": "input_text", "text": json_text(part)}
+    try:
+        own_part = _input_part(part, "auto")
+    except InvalidRequest:  # a sound, a link, an image without its data
+        return {"type": "input_text", "text": _NO_KNOWN_PART}
+    if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
+        return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
+    return own_part
+
+
+_NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
+_NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
+
+
+def _image_part(wire: JsonObject, default: str) -> Item:
+    """Return an image; both forms keep the address and the detail.
+
+    Chat Completions have both in an object, the Responses API has them next to
+    each other.
+    """
+    given = wire.get("image_url")
+    inner = given if isinstance(given, Mapping) else {"url": given}
+    detail = inner.get("detail") or wire.get("detail")
+    if detail not in _IMAGE_DETAILS:
+        detail = default
+    source = given_values({"image_url": inner.get("url")})
+    return {"type": "input_image", "detail": detail, **source}
+
+
+_FILE_DETAILS = ("auto", "low", "high")
+_IMAGE_DETAILS = (*_FILE_DETAILS, "original")
+_KEYS_OF_FILE = ("filename", "file_data", "file_url", "detail")
+
+
+def _file_part(wire: object) -> Item:
+    """Return a file.
+
+    What costs (`prompt_cache_breakpoint`) or names a file at OpenAI (`file_id`) is not
+    the caller's; a refusal would quote a key that the API does not have.
+    """
+    given = as_mapping(wire)
+    data = as_text(given.get("file_data"))
+    if has_web_scheme(data[:8]):  # so programs say it to OpenRouter (vercel/ai 7266)
+        given = {"file_url": data}
+    address = given.get("file_url")
+    if address and not has_web_scheme(str(address)):
+        # A gateway may read other addresses itself, such as files of its own machine.
+        return {"type": "input_text", "text": _NO_WEB_ADDRESS}
+    if not (address or given.get("file_data")):
+        return {"type": "input_text", "text": _NO_FILE}
+    kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
+    if kept.get("detail") not in _FILE_DETAILS:
+        kept.pop("detail", None)
+    return {"type": "input_file", **given_values(kept)}
+
+
+_NO_FILE = "[A file is left out: it has neither content nor an address.]"
+_NO_WEB_ADDRESS = (
+    "[A file is left out: its address begins neither with https nor http.]"
+)
+
+
+def _plain_text(content: object) -> str:
+    """Return the text of a content; images and files are left out."""
+    if isinstance(content, str):
+        return content
+    parts = [as_mapping(part) for part in as_list(content)]
+    return "".join(part_text(part) for part in parts)
+
+
+def user_messages(parts: Sequence[ChatPart]) -> dict[int, UserMessage]:
+    """Return the messages of the user by their places among the parts."""
+    return {
+        index: part
+        for index, part in enumerate(parts)
+        if isinstance(part, UserMessage) and part.is_question
+    }
+
+
+def attach_stored_messages(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat in which each message of the user has its stored one.
+
+    `rows` are the messages of the chat's row, by id. A developer's can only be made by
+    somebody who edits the row: they are left out. Raises InvalidRequest if that is not
+    possible.
+    """
+    users = user_messages(parts)
+    question_id = str(metadata.get("user_message_id") or "")
+    answer_id = str(metadata.get("message_id") or "")
+    hidden = Counter[str]()
+    # Open WebUI removes the ids of messages from what it sends
+    # (utils/middleware.py:1989), so only the order tells which stored message each one
+    # is.
+    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    is_announced = bool(metadata.get("regeneration_message_id") and users)
+    if is_announced or _ends_with_wish(users, branch):
+        # The last one says how to answer again, and is in the request alone.
+        users.popitem()
+    result = list(parts)
+    # Both from the end; either may lack the oldest ones.
+    for position, stored in zip(reversed(users), branch, strict=False):
+        result[position] = users[position]._replace(stored=stored)
+    if not hidden:
+        return result
+    shown: list[ChatPart] = []
+    for part in result:
+        if isinstance(part, UserMessage) and part.item["role"] == "developer":
+            text = message_text(part.item)
+            if hidden[text]:  # each of them goes once
+                hidden[text] -= 1
+                continue
+        shown.append(part)
+    if any(hidden.values()) or len(users) < len(branch):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+    return shown
+
+
+def _ends_with_wish(
+    users: Mapping[int, UserMessage], branch: Sequence[StoredMessage]
+) -> bool:
+    """Say whether a message that no row has follows the question.
+
+    Before 0.12 Open WebUI puts there how to answer again, and nothing announces it. A row
+    may lack old messages, so the words tell which message the question is.
+    """
+    if not branch or len(users) <= len(branch):
+        return False
+    question, last = list(users)[-2:]
+    words = branch[0].words
+    in_question = words in message_text(users[question].item)
+    in_last = words in message_text(users[last].item)
+    return last == question + 1 and in_question and not in_last
+
+
+_SPOKEN = "[Historical voice assistant transcript; not current task status]\n"
+
+
+def with_shown_words(
+    parts: Sequence[ChatPart], rows: JsonObject, question_id: str, user_id: str
+) -> list[ChatPart]:
+    """Return a chat in which what others wrote is what the page shows of it.
+
+    The host sends in place of a message that asks for a skill what it made of it, and
+    after an answer what a voice model said, as their rows say (utils/middleware.py:1895
+    and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
+    chat, who do not see it. `rows` are the messages of the chat, by id.
+    """
+    seen = set[str]()
+    for _, row in walk_branch(rows, question_id):
+        if row.get("role") == "assistant":
+            seen.add(as_text(row.get("content")))
+    shown: list[ChatPart] = []
+    for part in parts:
+        text = part.text if isinstance(part, AssistantText) else ""
+        if text.startswith(_SPOKEN) and not {text, text.removeprefix(_SPOKEN)} & seen:
+            continue
+        shown.append(part)
+    for index, user in user_messages(shown).items():
+        row = user.stored.row if user.stored else {}
+        sent = value_at(row, "meta", "skills_create", "expanded_text")
+        if not isinstance(sent, str) or row.get("user_id") == user_id:
+            continue
+        words = {"type": "input_text", "text": as_text(row.get("content"))}
+        content = [words if part.get("text") == sent else part for part in user.content]
+        shown[index] = user.with_content(content)
+    return shown
+
+
+def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
+    """Return a chat in which the texts of old answers are marked.
+
+    `rows` are the messages of the chat's row, by id. An answer whose row has no
+    `output` is older than that field, or was imported.
+    """
+    marked: list[ChatPart] = []
+    is_old = False
+    for part in parts:
+        if isinstance(part, UserMessage) and part.is_question:
+            answer = as_mapping(rows.get(part.stored.answer_id if part.stored else ""))
+            is_old = bool(answer) and not answer.get("output")
+        elif is_old and isinstance(part, AssistantText):
+            marked.append(part._replace(may_have_blocks=True))
+            continue
+        marked.append(part)
+    return marked
+
+
+def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
+    """Return the stored messages of a chat, in order."""
+    stored: list[StoredMessage] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            stored.append(part.stored)
+    return stored
+
+
+_HIDDEN_MESSAGE = (
+    "This chat contains a message that the page does not show and that could instruct "
+    "the model. Nothing was sent: start a new chat."
+)
+
+
+def _stored_branch(
+    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
+) -> Iterator[StoredMessage]:
+    """Yield the user's messages from `message_id` back to the first.
+
+    The texts of a developer are counted in `hidden`. The host merges those of the
+    system into the instructions, where no one can tell whose words they are.
+    """
+    for row_id, row in walk_branch(rows, message_id):
+        match row.get("role"):
+            case "user":
+                yield StoredMessage(row, answer_id)
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                raise InvalidRequest(_HIDDEN_MESSAGE)
+
+
+def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the messages from `tip` back to the first, with their ids, each once."""
+    seen = set[str]()
+    while tip not in seen:
+        row = rows.get(tip)
+        if not isinstance(row, Mapping):
+            return
+        yield tip, row
+        seen.add(tip)
+        tip = str(row.get("parentId") or "")
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.commands
+#
+# Commands that the pipe answers itself: about the server, not for a model.
+#
+# Their answers name other people and how the server is set up. So a command and its answer
+# are left out of later requests, and of what tasks quote. Whoever may not use a command
+# sends it to the model like any other words. So the answer shows whether a message was a
+# command.
+# --------------------------------------------------------------------------------------
+
+
+_HEADINGS = {
+    "/check": (CHECK_HEADING,),
+    "/usage": (USAGE_HEADING, NO_USAGE_HEADING, "| Your use (UTC) |"),
+}
+"""How the answers begin, by the command; that of `/usage` in version 1.0.0 is the last."""
+
+
+def without_commands(parts: Sequence[ChatPart]) -> list[ChatPart]:
+    """Return a chat without commands and their answers."""
+    kept: list[ChatPart] = []
+    place = -1  # of the last message that is no filter's instruction
+    for part in parts:
+        asked = kept[place] if place >= 0 else None
+        if isinstance(part, AssistantText) and isinstance(asked, UserMessage):
+            words = asked.stored.words if asked.stored else message_text(asked.item)
+            command = words.split(maxsplit=1)[:1]
+            headings = _HEADINGS.get(command[0].lower(), ()) if command else ()
+            if headings and part.text.lstrip().startswith(headings):
+                del kept[place]
+                place = -1
+                continue
+        if not isinstance(part, UserMessage) or part.is_question:
+            place = len(kept)
+        kept.append(part)
+    return kept
+
+
+_ROLE = "(?:USER|ASSISTANT|SYSTEM|TOOL|user|assistant|assistant_final): "
+_QUOTED_COMMAND = re.compile(
+    # A command may have several lines. Of the last messages of a chat the first may be
+    # an answer.
+    f'(?:^(?:USER|user): (?:""")?\\s*/(?i:check|usage)\\b[^\n]*\n(?:(?!{_ROLE})[^\n]*\n)*'
+    '|\\A|(?<=[>:]\n))(?:ASSISTANT|assistant|assistant_final): (?:""")?(?:'
+    + "|".join(re.escape(each) for group in _HEADINGS.values() for each in group)
+    # Up to the next message, or to what the prompt says below them.
+    + f").*?(?=^{_ROLE}|^</|^#|^Query: |\\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+"""In the forms in which Open WebUI 0.12.4 quotes a chat in the prompt of a task:
+
+    USER: /usage                 `get_messages_content` (utils/misc.py:221)
+    USER: \"""/usage\"""           choice of a tool (utils/middleware.py:1031)
+    user: /usage                 review of memories (utils/memory.py:505)
+"""
+
+
+def without_quoted_commands(prompt: str) -> str:
+    """Return the prompt of a task without commands and their answers."""
+    return _QUOTED_COMMAND.sub("", prompt)
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.markers
+#
+# The marker grammar: a line in the text that names stored items and is invisible.
+#
+# `[openai_responses:v2:{type}:{ulid}]: #` is a link reference definition, which Markdown
+# renders as nothing on a line of its own after a blank line. It is written with blank
+# lines around it, whole in one chunk.
+#
+# The forms of earlier writers are read as well: ids of 16 or 26 characters in any case,
+# with or without a query; v1 links; zero-width blocks. Lines of other pipes are removed
+# from the text. White space around a marker comes from its writer or the host, not from
+# the model: texts of a model that begin or end with white space are stored whole. See
+# docs/reference/markers.md, "Our marker" and "Markers of earlier pipes".
+# --------------------------------------------------------------------------------------
+
+
+# A query has a limit, so that a hostile text is read in linear time.
+# Ours has 26 characters and no query. Versions 0.8.15 to 0.9.15 of the earlier pipe had
+# ids of 16, 1.0.0 also `?model=...`; the space and the `#` may have been lost.
+_V2 = (
+    r"\[openai_responses:v2:(?P<kind>[a-z0-9_]{2,30}):(?P<ulid>[0-9a-z]{16}"
+    r"(?:[0-9a-z]{10})?)(?:\?[^\]\n]{0,500})?\]:[ \t]*\#?"
+)
+# 0.8.10 to 0.8.14: an empty link.
+_V1 = (
+    r"\[\]\(openai_responses:v1:(?P<kind1>[a-z0-9_]{2,30}):(?P<ulid1>[0-9a-z]{26})"
+    r"(?:\?[^)\n]{0,500})?\)"
+)
+# 0.8.6 to 0.8.9: 26 characters of eight bits each, between two word joiners.
+_ZERO_WIDTH = "\u2060(?P<bits>[\u200b\u200c]{208})\u2060"
+# Lines of other pipes, whose items lie in tables of their own.
+_FOREIGN = (
+    r"(?m:^[^\S\n]*\[(?:[0-9A-Z]{20}|P:[a-z_]+|openrouter:v1:[^\]\n]+)\]:[ \t]*\#"
+    r"[^\S\n]*$)"
+)
+_MARKER = re.compile(f"{_V2}|{_V1}|{_ZERO_WIDTH}|{_FOREIGN}", re.IGNORECASE)
+_SIGNS = ("openai_responses:v", "\u2060", "]: #")
+"""Without one a text has no marker, and a search for them is cheap."""
+_MAX_PASSES = 5
+_ZERO_BIT = "\u200b"
+_ONE_BIT = "\u200c"
+"""The digits of a zero-width block, eight for each character of an id."""
+
+
+class MarkedText(NamedTuple):
+    """A piece of text, and the id in the marker before it; empty without a marker."""
+
+    ulid: str
+    text: str
+
+
+def format_marker(kind: str, ulid: str) -> str:
+    """Return the marker as it is written to the text, blank lines included."""
+    return f"\n\n[openai_responses:v2:{kind}:{ulid}]: #\n\n"
+
+
+def split_at_markers(text: str, ulid: str = "") -> list[MarkedText]:
+    """Return the pieces of `text`; at a marker they have no white space.
+
+    `ulid` is in a marker before the text. Without a marker its ends are the model's own.
+    """
+    if not any(sign in text for sign in _SIGNS):
+        only_text = text.strip() if ulid else text
+        return [MarkedText(ulid, only_text)]
+    pieces: list[MarkedText] = []
+    start = 0
+    for match in _MARKER.finditer(text):
+        pieces.append(MarkedText(ulid, text[start : match.start()].strip()))
+        ulid = _marker_id(match)
+        start = match.end()
+    pieces.append(MarkedText(ulid, text[start:].strip()))
+    return [piece for piece in pieces if piece.ulid or piece.text]
+
+
+def strip_markers(text: str) -> str:
+    """Return `text` as a user reads it.
+
+    The search is repeated, because a line of another pipe may become a line of its own
+    only then.
+    """
+    for _ in range(_MAX_PASSES):
+        pieces = [piece.text for piece in split_at_markers(text)]
+        if pieces == [text]:
+            break
+        text = "\n\n".join(piece for piece in pieces if piece)
+    return text
+
+
+def _marker_id(match: re.Match[str]) -> str:
+    """Return the id that a marker names; empty for a line of another pipe."""
+    if match["bits"]:
+        digits = match["bits"].replace(_ZERO_BIT, "0").replace(_ONE_BIT, "1")
+        octets = [digits[start : start + 8] for start in range(0, len(digits), 8)]
+        return "".join(chr(int(octet, 2)) for octet in octets).upper()
+    return (match["ulid"] or match["ulid1"] or "").upper()
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.shown_text
+#
+# Refers a model's text to the text that the chat shows, so that it is stored once.
+#
+# The shown text often differs a little from the model's: the host strips its ends, links
+# to sources become numbers, and two parts of a message become one text. Then the stored
+# message has pieces in the place of its text: a string is the model's own, and a pair is
+# the start and the length of what it has in common with the shown text.
+#
+#     shown   "Rain. [1]"
+#     model   "Rain. ([a.example](https://a.example))
+# "
+#     stored  [[0, 6], "([a.example](https://a.example))
+# "]
+#
+# Who reads the pieces has to know that the shown text is still the same.
+# --------------------------------------------------------------------------------------
+
+
+_LEAST = 24
+"""Characters in common: fewer are hardly longer than their pair."""
+_LEAST_IN_ALL = 128
+"""The references themselves and the digest of the shown text take about half of them."""
+_AHEAD = 4096
+"""How much of the shown text is searched for what the model wrote next."""
+_MOST_OWN = 8192
+"""Characters without a counterpart, each of which is searched for; then the text is
+another one."""
+
+_ModelPiece = str | list[int]
+
+
+def refer_to_shown(item: Item, shown: str) -> Item:
+    """Return a message with pieces of `shown` in the place of its texts.
+
+    It is the `item` itself if that is not shorter.
+    """
+    shown = shown.strip()
+    place = common = 0
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        text = part.get(field)
+        pieces = _common_pieces(text, shown, place) if isinstance(text, str) else None
+        if pieces is None:
+            return item
+        parts.append({**part, field: pieces})
+        pairs = [piece for piece in pieces if isinstance(piece, list)]
+        place = sum(pairs[-1])
+        common += sum(length for _, length in pairs)
+    return {**item, "content": parts} if common >= _LEAST_IN_ALL else item
+
+
+def refers_to_shown(item: Item) -> bool:
+    """Say whether a message has pieces in the place of its texts."""
+    parts = content_parts(item.get("content"))
+    return any(isinstance(part.get(_shown_field(part)), list) for part in parts)
+
+
+def restore_from_shown(item: Item, shown: str) -> Item:
+    """Return a message with its texts; `shown` is what `refer_to_shown` was given."""
+    shown = shown.strip()
+    parts: list[Item] = []
+    for part in content_parts(item.get("content")):
+        field = _shown_field(part)
+        pieces = part.get(field)
+        if not isinstance(pieces, list):
+            parts.append(part)
+            continue
+        texts: list[str] = []
+        for piece in pieces:
+            if isinstance(piece, str):
+                texts.append(piece)
+            else:
+                start, length = piece
+                texts.append(shown[start : start + length])
+        parts.append({**part, field: "".join(texts)})
+    return {**item, "content": parts}
+
+
+def _shown_field(part: Item) -> str:
+    return "refusal" if part.get("type") == "refusal" else "text"
+
+
+def _common_pieces(text: str, shown: str, place: int) -> list[_ModelPiece] | None:
+    """Return `text` as pieces, of which `shown` has some after `place`; else None."""
+    pieces: list[_ModelPiece] = []
+    own_start = at = 0
+    own_length = 0
+    while at + _LEAST <= len(text):
+        found = shown.find(text[at : at + _LEAST], place, place + _AHEAD)
+        if found < 0:
+            at += 1
+            own_length += 1
+            if own_length > _MOST_OWN:
+                return None
+            continue
+        length = _common_length(text, at, shown, found)
+        if own_start < at:
+            pieces.append(text[own_start:at])
+        pieces.append([found, length])
+        own_start = at = at + length
+        place = found + length
+    if own_start < len(text):
+        pieces.append(text[own_start:])
+    has_common = any(isinstance(piece, list) for piece in pieces)
+    return pieces if has_common else None
+
+
+def _common_length(text: str, at: int, shown: str, place: int) -> int:
+    """Return how many characters are the same from two places on.
+
+    Slices are compared in halves: character by character, a long text takes
+    milliseconds.
+    """
+    low = 0
+    high = min(len(text) - at, len(shown) - place)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if text[at + low : at + middle] == shown[place + low : place + middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.signature
+#
+# Signatures of what is stored in a chat, which its owner can read and change.
+#
+# A signature tells that this pipe, or another one with the same secret, wrote a value.
+# Keys are derived from the secret with HKDF-SHA256 (RFC 5869), one for each purpose, so
+# that no key can be used for anything else.
+#
+# A signature has two halves: of the value with its names in their order, which is quick to
+# check, and of the value with sorted names, because a database may change the order.
+# --------------------------------------------------------------------------------------
+
+
+Sign = Callable[[object, bool], str]
+"""Returns a half of the signature of a JSON value, as hexadecimal digits.
+
+The flag says whether names are sorted.
+"""
+
+_FIELD = "signature"
+_HALF = 32
+"""Hexadecimal digits: 128 bits."""
+_NO_SALT = bytes(32)
+_ONE_BLOCK = b"\x01"
+# It takes a quarter of the time of `json` (measured on a record with reasoning).
+_IN_ORDER = TypeAdapter[Any](Any).serializer
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
+
+
+def derive_key(secret: str, purpose: str) -> bytes:
+    """Return a key of 32 bytes; without the secret no one can derive it."""
+    seed = hmac.digest(_NO_SALT, secret.encode("utf-8", "replace"), "sha256")
+    # An id that a client chose may have half a character.
+    info = purpose.encode("utf-8", "surrogatepass") + _ONE_BLOCK
+    return hmac.digest(seed, info, "sha256")
+
+
+def signer(secret: str, purpose: str) -> Sign:
+    """Return what signs values for one purpose."""
+    keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
+    return partial(_signature, keyed)
+
+
+def sign_object(
+    fields: Mapping[str, Any], sign: Sign | None, *scope: object
+) -> dict[str, Any]:
+    """Return an object with its signature, which holds in one `scope` only."""
+    bare = _without_signature(fields)
+    if sign is None:
+        return bare
+    value = [*scope, bare]
+    in_order = sign(value, False)
+    with_sorted_names = sign(value, True)
+    return {**bare, _FIELD: in_order + with_sorted_names}
+
+
+def ordered_half(signature: str) -> str:
+    """Return the half of a signature that holds as long as names are in their order."""
+    return signature[:_HALF]
+
+
+def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> bool:
+    """Say whether an object has its signature; without `sign` none has.
+
+    Earlier versions wrote the second half alone. What cannot be encoded is nothing that
+    this pipe wrote.
+    """
+    signature = fields.get(_FIELD)
+    if sign is None or not isinstance(signature, str):
+        return False
+    value = [*scope, _without_signature(fields)]
+    try:
+        in_order = sign(value, False)
+        if hmac.compare_digest(in_order, signature[:_HALF]):
+            return True
+        with_sorted_names = sign(value, True)
+        return hmac.compare_digest(with_sorted_names, signature[-_HALF:])
+    except (RecursionError, TypeError, ValueError):
+        return False
+
+
+def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != _FIELD}
+
+
+def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
+    """Return half of the signature of a JSON value."""
+    if is_sorted:
+        text = _sorted_json(value)
+    else:
+        try:
+            text = _IN_ORDER.to_json(value)
+        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
+            text = _sorted_json(value)
+    signature = keyed.copy()
+    signature.update(text)
+    return signature.hexdigest()[:_HALF]
+
+
+def _sorted_json(value: object) -> bytes:
+    return _SORTED.encode(value).encode()
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.storage.records
+#
+# Records: what of an answer is stored in the chat, and how the chat stays small.
+#
+# Each assistant message has its own top-level key of the chat's JSON, because the host
+# replaces a top-level key whole and several answers can be written at the same time:
+#
+#     "openai_responses_pipe:{message_id}":
+#         {"__v": 7, "origin": [family, endpoint, account],
+#          "items": {ulid: {"payload": [...], "shown": ..., "signature": ...}},
+#          "repairs": [[word, name], ...]}
+#
+# `payload` are the items that one marker names; its last message may refer to the shown
+# text. A record of another origin than the first one has its own `origin`. `repairs` are
+# those of the chat's items, which the server refused.
+#
+# Two earlier forms are read and never written. Until version 6, a record had its model,
+# message, time and origin itself. The first pipes had one key for all messages,
+# `"openai_responses_pipe": {"__v": 3, "items": {id: record}}`, and records without
+# `origin`, `shown` and `signature` (docs/reference/markers.md, "Stored items of earlier
+# pipes"); they listed records in `dead` whose reasoning is not sent again.
+#
+# The owner of a chat can write anything into its row, and whoever clones a shared chat
+# takes it along. So a record is signed. One without a valid signature, of an earlier
+# writer or of a user, is read for what cannot harm: reasoning, which only the API can
+# have encrypted, in front of texts and calls that the chat itself shows.
+#
+# Records of deleted messages are removed, and the oldest ones if a chat stores too much.
+# A key cannot be removed from a chat, so its value is emptied; its repairs stay.
+# --------------------------------------------------------------------------------------
+
+
+_CHAT_KEY = "openai_responses_pipe"
+_PREFIX = f"{_CHAT_KEY}:"
+_VERSION = 7
+_SELF_CONTAINED_VERSION = 5
+"""Of the signature of a record that has all of its fields itself."""
+_REFERRING_VERSION = 6
+"""The same, of one that refers to the shown text: a reader that knows no references
+takes such a record for one of somebody else."""
+
+UNSHOWN_TEXT: Item = {"type": "output_text", "annotations": []}
+"""A part without text; its text is the one after the marker."""
+
+
+class Record(NamedTuple):
+    """The items that one marker names, in the order of the wire.
+
+    If the text part of a message in `payload` has no `text`, the text after the marker
+    is its text. If it has one, or refers to pieces of the shown text (`shown_text`),
+    that counts as long as `shown` is the digest of the text after the marker. Commentary
+    without `shown` has no text in the chat.
+    """
+
+    ulid: str
+    payload: tuple[Item, ...]
+    message_id: str
+    origin: Origin
+    shown: str = ""
+    is_carried: bool = False
+    """Whether messages of the request carry it (`details_carrier`), not the chat."""
+
+    @property
+    def kind(self) -> str:
+        """The type that the marker shows."""
+        return str(self.payload[0]["type"]) if len(self.payload) == 1 else "items"
+
+
+def text_digest(text: str) -> str:
+    """Return a digest that tells whether a shown text was edited.
+
+    White space around the text does not count, because the host strips it.
+    """
+    return hex_digest(text.strip())[:32]
+
+
+def omit_shown_text(item: Item, shown: str) -> Item:
+    """Return a message without its text, if that is all that the host returns for it.
+
+    The host strips the ends of texts and does not know refusals or several parts.
+    """
+    is_returned = shown != "" and shown == shown.strip()
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts]
+    if not is_returned or texts != [shown]:
+        return item
+    part = {name: value for name, value in parts[0].items() if name != "text"}
+    return {**item, "content": [part]}
+
+
+def storable_record(record: Record) -> Record:
+    """Return a record as a chat's row can hold it, so that its signature holds there.
+
+    In the text of an answer's own output (`output_carrier`) it needs no change.
+    """
+    payload = [_without_unstored(item) for item in record.payload]
+    return record._replace(payload=tuple(payload))
+
+
+def _without_unstored(value: Any) -> Any:
+    """Return a JSON value without the characters that the host leaves out."""
+    if isinstance(value, str):
+        return UNSTORED.sub("", value)
+    if isinstance(value, list):
+        return [_without_unstored(part) for part in value]
+    if isinstance(value, dict):
+        return {name: _without_unstored(part) for name, part in value.items()}
+    return value
+
+
+def message_key(message_id: str) -> str:
+    """Return the top-level key that holds the records of one message."""
+    return _PREFIX + message_id
+
+
+def write_records(
+    records: Mapping[str, Record], sign: Sign | None, repairs: Iterable[ChatRepair] = ()
+) -> dict[str, Any]:
+    """Return the JSON value for the key of one message."""
+    value: dict[str, Any] = {"__v": _VERSION}
+    items: dict[str, Any] = {}
+    for ulid, record in records.items():
+        origin = list(record.origin)
+        shared = value.setdefault("origin", origin)
+        wire: dict[str, Any] = {"origin": origin, "payload": list(record.payload)}
+        if record.shown:
+            wire["shown"] = record.shown
+        items[ulid] = sign_object(wire, sign, _VERSION, ulid)
+        if origin == shared:
+            del items[ulid]["origin"]
+    value["items"] = items
+    rows = [row for row in (repair.stored() for repair in repairs) if row]
+    return {**value, "repairs": rows} if rows else value
+
+
+def is_pipe_key(key: str) -> bool:
+    """Say whether a top-level key of a chat holds records, of any writer."""
+    return key.startswith(_PREFIX) or key == _CHAT_KEY
+
+
+def read_records(chat: JsonObject, sign: Sign | None) -> dict[str, Record]:
+    """Return every record of a chat's JSON that can be read, by id."""
+    # Of a chat that was moved here from an earlier pipe both kinds of keys may be
+    # there.
+    values = {key: as_mapping(chat[key]) for key in chat if is_pipe_key(key)}
+    dead: set[str] = set()
+    for value in values.values():
+        dead.update(str(ulid) for ulid in as_list(value.get("dead")))
+    records: dict[str, Record] = {}
+    for key, value in values.items():
+        message_id = str(value.get("message_id") or key.removeprefix(_PREFIX))
+        for ulid, wire in _wires_in(value):
+            if value.get("__v") == _VERSION:
+                # Its own origin, if it has one; the signature holds with any of them.
+                whole = {"origin": value.get("origin"), **wire}
+                record = _read_record(ulid, whole, message_id, sign, _VERSION)
+            else:
+                own_id = str(wire.get("message_id") or "")
+                record = _read_record(ulid, wire, own_id, sign)
+            if record is None:
+                continue
+            if ulid in dead:
+                kept = [item for item in record.payload if not is_encrypted(item)]
+                record = record._replace(payload=tuple(kept))
+            records[ulid] = record
+    return records
+
+
+def stored_repairs(values: Iterable[object]) -> tuple[ChatRepair, ...]:
+    """Return the repairs in the values of a chat's keys, each once."""
+    rows: list[object] = []
+    for value in values:
+        rows += as_list(as_mapping(value).get("repairs"))
+    return tuple(read_chat_repairs(rows))
+
+
+def _wires_in(value: object) -> Iterator[tuple[str, JsonObject]]:
+    """Yield the stored records of a key's value, with their ids."""
+    for ulid, wire in as_mapping(as_mapping(value).get("items")).items():
+        yield str(ulid).upper(), as_mapping(wire)
+
+
+def _read_record(
+    ulid: str,
+    wire: JsonObject,
+    message_id: str,
+    sign: Sign | None,
+    version: int | None = None,
+) -> Record | None:
+    """Return what is used of a stored record, or None for nothing.
+
+    Of one that we did not sign nothing is used that could instruct the model.
+    """
+    stored = wire.get("payload")
+    rows: list[Any] = stored if isinstance(stored, list) else [stored]
+    are_items = all(isinstance(row, dict) and row.get("type") for row in rows)
+    payload: tuple[Item, ...] = tuple(rows) if are_items else ()
+    if version is None:
+        refers = bool(payload) and refers_to_shown(payload[-1])
+        version = _REFERRING_VERSION if refers else _SELF_CONTAINED_VERSION
+    is_ours = is_signed(wire, sign, version, ulid)
+    if not is_ours:
+        # The chat has the text of the last message only: it comes after the marker.
+        items = [item for item in payload[:-1] if item_type(item) != "message"]
+        safe = keep_unsigned_safe([*items, *payload[-1:]])
+        payload = tuple(item for item in safe if item is not None)
+    if not payload:
+        return None
+    # The first pipes stored only the model. The part in front of the first dot is the
+    # function's; a model's id may have dots itself (functions.py:193 of Open WebUI
+    # 0.12.4).
+    own_name = str(wire.get("model") or "").split(".", 1)[-1]
+    return Record(
+        ulid=ulid,
+        payload=payload,
+        message_id=message_id,
+        origin=read_origin(wire.get("origin"), own_name),
+        shown=str(wire.get("shown") or "") if is_ours else "",
+    )
+
+
+def keep_unsigned_safe(items: Sequence[Item]) -> list[Item | None]:
+    """Return what is used of items that anybody may have written, None for nothing.
+
+    Reasoning stays only in front of what stays, because it belongs to its product; the
+    text after the marker stays.
+    """
+    safe: list[Item | None] = []
+    has_product = True
+    # From the end, because reasoning is worth what follows it.
+    for item in reversed(items):
+        kept = None
+        if has_product or not is_reasoning(item):
+            kept = _without_hidden_text(item)
+        safe.append(kept)
+        has_product = kept is not None
+    safe.reverse()
+    return safe
+
+
+def _without_hidden_text(item: Item) -> Item | None:
+    """Return an item without the words that the chat does not show, or None."""
+    if has_encrypted_reasoning(item):
+        sealed = str(item["encrypted_content"])
+        return {"type": "reasoning", "summary": [], "encrypted_content": sealed}
+    if is_call(item):
+        return {"type": item["type"], "call_id": str(item.get("call_id"))}
+    is_answer = item_type(item) == "message" and item.get("role") == "assistant"
+    if not is_answer or is_commentary(item):
+        return None
+    head: Item = {"type": "message", "role": "assistant"}
+    if item.get("phase") == "final_answer":
+        head["phase"] = "final_answer"
+    return {**head, "content": [UNSHOWN_TEXT]}
+
+
+MAX_STORED_KB = 4096
+"""In one chat, which the host reads at every answer."""
+_KEPT_SHARE = 0.75
+"""What is left of a chat that is too large: more, and each answer would remove something
+and change the beginning of the next request."""
+_KEYS_OF_DELETED = ("__v", "dead", "repairs")
+"""What is left in the value of a deleted message."""
+
+
+def prune(
+    values: JsonObject, messages: JsonObject, own_key: str, max_characters: int
+) -> dict[str, Any]:
+    """Return the values to write in addition to that of `own_key`.
+
+    `messages` are those of the chat; without any, all count as present. Answers that
+    are still growing are not touched, because others write them. The remaining values
+    have at most `max_characters` of JSON.
+    """
+    # Earlier hosts do not say of each answer whether it has ended.
+    has_ended = {
+        message_key(name): as_mapping(row).get("done") is not False
+        for name, row in messages.items()
+    }
+    pruned: dict[str, Any] = {}
+    present: dict[str, JsonObject] = {}
+    for key, value in values.items():
+        # The key of earlier pipes is never written.
+        if key in (own_key, _CHAT_KEY) or not isinstance(value, Mapping):
+            continue
+        if not messages or has_ended.get(key):
+            present[key] = value
+        elif key not in has_ended:
+            kept = {name: value[name] for name in _KEYS_OF_DELETED if name in value}
+            pruned[key] = kept
+    pruned |= _prune_oldest(present, max_characters)
+    return {key: value for key, value in pruned.items() if value != values[key]}
+
+
+def stored_size(value: object) -> int:
+    """Return the number of characters that a value takes."""
+    return len(json.dumps(value, separators=(",", ":")))
+
+
+def _prune_oldest(
+    values: Mapping[str, JsonObject], max_characters: int
+) -> dict[str, Any]:
+    """Return the values that lose their items, the oldest first."""
+    sizes = {key: stored_size(value) for key, value in values.items()}
+    excess = sum(sizes.values()) - max_characters
+    if excess <= 0:
+        return {}
+    # More goes than has to, or the next answer would remove something again, and each
+    # removal changes the beginning of a request.
+    excess += int(max_characters * (1 - _KEPT_SHARE))
+    ages: list[tuple[str, str]] = []
+    for key, value in values.items():
+        # Ids of records sort by the time when they were made.
+        ulids = [ulid for ulid, _ in _wires_in(value)]
+        if ulids:
+            ages.append((min(ulids), key))
+    ages.sort(key=itemgetter(0))
+    pruned: dict[str, Any] = {}
+    for _, key in ages:
+        if excess <= 0:
+            break
+        of_items = ("items", "origin")
+        emptied = {n: part for n, part in values[key].items() if n not in of_items}
+        pruned[key] = emptied
+        excess -= sizes[key] - stored_size(emptied)
+    return pruned
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.history
+#
+# The input items of a chat's history.
+#
+# The host decides which items exist; a stored item decides their bytes. Everything
+# between two user messages is one run. Inside a run a stored call is placed where the
+# host has its card, with its reasoning before it. Stored items without a card are placed
+# at their marker.
+#
+# `<details>` blocks of earlier writers, which no model wrote, are removed from answers
+# that are older than the host's `output` (docs/reference/markers.md, "Blocks of earlier
+# pipes"). In all others such a block is the model's own text.
+# --------------------------------------------------------------------------------------
+
+
+_SIGN = "<details type="
+_BLOCK = re.compile(
+    r'<details type="(?:status|reasoning|tool_calls|code_interpreter|\w+\.reasoning)"'
+    r"[^<>]*>.*?</details>\n?",
+    re.DOTALL,
+)
+
+
+def _strip_old_blocks(text: str) -> str:
+    """Return `text` without such blocks; a block that is not closed stays as text."""
+    if _SIGN not in text:
+        return text
+    # Only the text before the last end is read, once.
+    head, end, rest = text.rpartition("</details>")
+    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
+
+
+def build_input(
+    parts: Iterable[ChatPart],
+    records: Mapping[str, Record],
+    reader: Origin | None,
+    *,
+    with_tools: bool = True,
+    repairs: Sequence[Repair] = (),
+) -> list[Item]:
+    """Return the input of a request; without a `reader` no reasoning is sent.
+
+    A compaction that the `repairs` leave out replaces nothing: what it stood for is
+    sent again. Without `with_tools` runs that are over do not include what tools did.
+    The result is always valid: calls and outputs come in pairs, and reasoning only with
+    its encrypted content and directly before its product.
+    """
+    items: list[Item] = []
+    run: list[_AssistantPart] = []
+    unused = dict(records)  # a copied marker names nothing: each record is used once
+    for part in parts:
+        if not isinstance(part, UserMessage):
+            run.append(part)
+            continue
+        ended_run = _RunHistory(run, unused, reader).items()
+        if not with_tools:
+            ended_run = drop_tool_items(ended_run)
+        items += ended_run
+        items.append(part.item)
+        run = []
+    items += _RunHistory(run, unused, reader, is_open=True).items()
+    kinds = {item.get("type") for item in items}
+    if "compaction" in kinds:
+        if repairs:
+            sent_ids = {id(row.item) for row in name_items(items, repairs)}
+            items = [
+                item
+                for item in items
+                if id(item) in sent_ids or not is_compaction(item)
+            ]
+        items = since_compaction(items)
+    paired = drop_orphans(items)
+    if kinds.isdisjoint(CHANGED_LATER):
+        return paired
+    # An image is an input message: inserted last, to keep reasoning next to its text.
+    sent: list[Item] = []
+    for item in paired:
+        sent += past_items(item)
+    return sent
+
+
+def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
+    """Return the input item for a tool's result; `call_types` are those of calls."""
+    call_id = returned.call_id
+    kind = call_types.get(call_id, "function_call")
+    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
+
+
+_AssistantPart = AssistantText | AssistantThought | ToolCall | ToolMessage
+_Piece = MarkedText | AssistantThought | ToolCall | ToolMessage
+
+
+# An example, of a run with one call:
+#
+#   record A of the answer                   what the host gives back
+#   --------------------------------------   ----------------------------
+#   reasoning 1, call_1, reasoning 2,        call_1, the output of call_1
+#   message "It rains."                      marker A, "It rains."
+#
+# The card of call_1 takes the items of the record up to the call, the marker takes the
+# rest. So the result is reasoning 1, call_1, its output, reasoning 2, and the message in
+# the model's own bytes. If the card was deleted, the marker takes all of the record, and
+# `drop_orphans` removes the call with its reasoning.
+class _RunHistory:
+    """The items of one run, combined from the host's parts and the stored items."""
+
+    def __init__(
+        self,
+        run: Sequence[_AssistantPart],
+        records: dict[str, Record],
+        reader: Origin | None,
+        *,
+        is_open: bool = False,
+    ) -> None:
+        """Take what the `run` names out of the `records`.
+
+        What this request's server cannot read is left out. A call whose card was
+        deleted stays for now, because it tells which reasoning must be removed with it.
+        A run is open if no message of the user follows: its answer goes on.
+        """
+        self._pieces: list[_Piece] = []
+        self._items: dict[str, list[Item]] = {}
+        """The items of each record, by its ULID."""
+        self._shown: dict[str, str] = {}
+        """The digest of the text that each record was shown with."""
+        self._taken: dict[str, int] = {}
+        """How many items of each record are in the result already."""
+        for part in run:
+            if not isinstance(part, AssistantText):
+                self._pieces.append(part)
+                continue
+            # The text in pieces, each after the marker of a record.
+            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
+            ulids = part.ulids or ("",)
+            in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
+            for piece in in_front + split_at_markers(text, ulids[-1]):
+                self._pieces.append(piece)
+                record = records.pop(piece.ulid, None)
+                if record:
+                    readable = _readable_items(record, reader, is_open=is_open)
+                    self._items[piece.ulid] = readable
+                    self._shown[piece.ulid] = record.shown
+        self._take_out_code()
+
+    @cached_property
+    def _call_places(self) -> dict[str, tuple[str, int]]:
+        """In which record each call is, and the index after it there, by its id."""
+        places: dict[str, tuple[str, int]] = {}
+        for ulid, items in self._items.items():
+            for end, item in enumerate(items, 1):
+                if is_call(item):
+                    places[str(item.get("call_id"))] = (ulid, end)
+        return places
+
+    def _take_out_code(self) -> None:
+        """Remove the host's text for code, and code whose card was deleted."""
+        codes: list[Item] = []
+        for items in self._items.values():
+            codes += [item for item in items if "code" in item and is_code(item)]
+        if not codes:
+            return
+        texts = [
+            piece.text if isinstance(piece, MarkedText) else ""
+            for piece in self._pieces
+        ]
+        cleaned, deleted = take_out_code(texts, codes)
+        for number, piece in enumerate(self._pieces):
+            if isinstance(piece, MarkedText):
+                self._pieces[number] = MarkedText(piece.ulid, cleaned[number])
+        # These items go, and no others that are equal.
+        deleted_ids = {id(item) for item in deleted}
+        for ulid, items in self._items.items():
+            remaining = [item for item in items if id(item) not in deleted_ids]
+            self._items[ulid] = remaining
+
+    def items(self) -> list[Item]:
+        """Return the items of the run in order."""
+        items: list[Item] = []
+        call_types: dict[str, str] = {}
+        has_remote = False
+        # Models that want their thoughts back want those of runs with calls alone.
+        has_calls = any(isinstance(piece, ToolCall) for piece in self._pieces)
+        for piece in self._pieces:
+            if isinstance(piece, MarkedText):
+                items += self._place_text(piece)
+            elif isinstance(piece, AssistantThought):
+                content = [text_part("reasoning", piece.text)]
+                thought = {"type": "reasoning", "summary": [], "content": content}
+                items += [thought] if has_calls else []
+            elif isinstance(piece, ToolCall):
+                before, item, after = self._place_call(piece)
+                call_types.setdefault(piece.call_id, item["type"])
+                items += [*before, item, *after]
+            else:
+                items.append(tool_message_item(piece, call_types))
+                has_remote |= is_remote_id(piece.call_id)
+        return reorder_remote_outputs(items) if has_remote else items
+
+    def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
+        """Return the items before a call, the call in its stored bytes, those after it.
+
+        After the last call of a response comes the compaction that ended it. The
+        outputs came later: they are not compacted.
+        """
+        ulid, end = self._call_places.get(call.call_id, ("", 0))
+        items = self._take_items(ulid, end)
+        if not items:
+            return [], _call_item(call), []
+        # The card has the words of a call that was made here, and of a record that is
+        # not signed only the chat's own words count.
+        item = items.pop()
+        if not item.get("name"):
+            item = {**item, **_call_item(call)}
+        after: list[Item] = []
+        following = self._items.get(ulid, [])[end:]
+        # Recorded: the API compacts after the last item of a response (8 of 8).
+        if following and is_compaction(following[0]):
+            length = 1 + count_updates(following[1:])
+            after = self._take_items(ulid, end + length)
+        return items, item, after
+
+    def _take_items(self, ulid: str, end: int | None = None) -> list[Item]:
+        """Return the items of a record that were not taken yet, up to an index."""
+        items = self._items.get(ulid, [])
+        start = self._taken.get(ulid, 0)
+        if end is None:
+            end = len(items)
+        self._taken[ulid] = max(start, end)
+        return items[start:end]
+
+    def _place_text(self, piece: MarkedText) -> list[Item]:
+        """Return the items at a marker, and the text after it as a message.
+
+        The message that is stored there is the model's own form of the text.
+        """
+        items = self._take_items(piece.ulid)
+        message: Item | None = None
+        if items and item_type(items[-1]) == "message":
+            shown = self._shown[piece.ulid]
+            if shown == text_digest(piece.text):
+                return [*items[:-1], restore_from_shown(items[-1], piece.text)]
+            # Open WebUI joins neighboring messages and drops `phase`
+            # (utils/misc.py:408). It does not return the text of commentary, so the text
+            # at its marker is another one.
+            is_hidden = is_commentary(items[-1]) and message_text(items[-1])
+            if shown or not is_hidden:
+                message = items.pop()
+        if piece.text:
+            items.append(_message_item(message, piece.text))
+        return items
+
+
+def _readable_items(
+    record: Record, reader: Origin | None, *, is_open: bool
+) -> list[Item]:
+    """Return what is sent of a record: a configuration is for its model alone.
+
+    Items are stored in the form in which they are sent again. Searches go to their own
+    server: llama.cpp, Ollama and vLLM refuse a chat with items of tools that they do not
+    have. Plain reasoning does, too, and only until the answer that it led to is
+    complete. Earlier pipes stored reasoning that OpenAI had not sealed, but never in one
+    record with a call.
+    """
+    is_ours = bool(reader and reader.can_decrypt(record.origin))
+    goes_on = is_open and is_ours
+    if not record.is_carried:
+        goes_on = goes_on and any(map(is_call, record.payload))
+    is_elsewhere = bool(reader and not reader.shares_server(record.origin))
+    readable: list[Item] = []
+    for item in record.payload:
+        # What becomes a call or an image is no item of a tool in the request.
+        is_foreign = is_hosted(item) and item_type(item) not in CHANGED_LATER
+        is_sent = is_replayed(item, is_ours=is_ours)
+        is_sent = is_sent and not (is_elsewhere and is_foreign)
+        if is_sent or (goes_on and has_plain_reasoning(item)):
+            readable.append(item)
+    return readable
+
+
+def _call_item(call: ToolCall) -> Item:
+    """Return a call as the chat has it, without a stored item."""
+    named = {"call_id": call.call_id, "name": call.name}
+    if call.is_custom:
+        return {"type": "custom_tool_call", **named, "input": call.arguments}
+    return {"type": "function_call", **named, "arguments": call.arguments}
+
+
+def _message_item(kept: Item | None, shown: str) -> Item:
+    """Return a message in the model's own bytes, unless a user edited it."""
+    if kept is None:
+        return text_message("assistant", shown)
+    if message_text(kept).strip() == shown:
+        return kept
+    match kept.get("content"):
+        case [{"type": "output_text"} as part]:
+            edited = {**part, "text": shown}
+            if "text" in part:
+                edited["annotations"] = []  # their positions are no longer valid
+            content = [edited]
+        case _:
+            content = text_message("assistant", shown)["content"]
+    return {**kept, "content": content}
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.input.tasks
+#
+# Jobs that the host gives a model: titles, tags, summaries, the merging of answers.
+#
+# The host names the job. Its prompt quotes the chat, markers included. The host would use
+# the text of an error as the title.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT: dict[str, Any] = {"type": "string"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": _TEXT}
+_TASK_OBJECTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    "title_generation": ("title", _TEXT),
+    "tags_generation": ("tags", _TEXTS),
+    "follow_up_generation": ("follow_ups", _TEXTS),
+    "query_generation": ("queries", _TEXTS),
+    "image_prompt_generation": ("prompt", _TEXT),
+    "autocomplete_generation": ("text", _TEXT),
+}
+"""By task: the one key of the answer's JSON object that the host reads, and its schema
+(docs/reference/open-webui.md, "Tasks")."""
+
+
+SMALL_TASKS = frozenset([*_TASK_OBJECTS, "emoji_generation"])
+"""Tasks that a small model does as well; their texts are short."""
+
+_JSON_TASKS = frozenset([*_TASK_OBJECTS, "function_calling", "memory_review"])
+
+
+def is_usable_text(task: str, ending: Ending) -> bool:
+    """Say whether the text of a task is of use: whole, or a text that was cut.
+
+    Half of a JSON object is not.
+    """
+    if ending.kind == "incomplete":
+        return task not in _JSON_TASKS
+    return not ending.is_failure
+
+
+_HOSTS_LIMITS = {
+    "title_generation": 1000,
+    "context_compaction": 1000,
+    "emoji_generation": 4,
+}
+"""The `max_tokens` that the host sends if nobody has chosen any.
+
+It means models that do not reason; the limit counts reasoning, too (routers/tasks.py:185,
+utils/context_compaction.py:433 of 0.12.4).
+"""
+
+
+def without_hosts_limit(body: JsonObject, task: str) -> dict[str, Any]:
+    """Return the body of a task without the limit of tokens that is the host's own."""
+    kept = dict(body)
+    if kept.get("max_tokens") == _HOSTS_LIMITS.get(task):
+        kept.pop("max_tokens", None)
+    return kept
+
+
+_EFFORT_KEYS = frozenset({"reasoning", "reasoning_effort"})
+_ANSWER_KEYS = frozenset(
+    {
+        "json_schema",
+        "parallel_tool_calls",
+        "reasoning_summary",
+        "response_format",
+        "text",
+        "tool_choice",
+        "tools",
+        "verbosity",
+    }
+)
+"""What is chosen for answers, but not for tasks."""
+
+
+def task_request(
+    model: ResolvedModel,
+    messages: Sequence[JsonObject],
+    body: JsonObject,
+    task: str,
+    *,
+    at_own_effort: bool = False,
+    stream: bool = False,
+) -> ResponsesRequest:
+    """Return the request for a task, without tools or stored reasoning.
+
+    The model has its lowest effort, or its own one. If the host reads the answer as
+    JSON, the model is held to that form. Raises InvalidRequest.
+    """
+    clean_messages = [
+        {**as_mapping(message), "content": _clean(value_at(message, "content"))}
+        for message in messages
+    ]
+    instructions, parts = parse_messages(clean_messages)
+    ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
+    parameters = {key: body[key] for key in body if key not in ignored}
+    text_format = _task_format(task, clean_messages)
+    if text_format and model.facts.known_family:
+        parameters["text"] = {"format": text_format}
+    effort = None
+    if not at_own_effort:
+        effort = model.lowest_effort()
+        model = model._replace(pro=False)
+    settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
+    items = build_input(parts, {}, None)
+    return build_request(model, instructions, items, parameters, settings)
+
+
+def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
+    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
+
+    An administrator's own prompt may ask for something else, so the key must be in it.
+    """
+    if task not in _TASK_OBJECTS:
+        return None
+    key, value_schema = _TASK_OBJECTS[task]
+    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
+        return None
+    schema = {
+        "type": "object",
+        "properties": {key: value_schema},
+        "required": [key],
+        "additionalProperties": False,
+    }
+    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
+
+
+def task_result(text: str, model: str) -> dict[str, Any]:
+    """Return the answer of a task; its text must be empty if the task failed."""
+    message = {"role": "assistant", "content": text}
+    return {
+        "object": "chat.completion",
+        "model": model,
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+    }
+
+
+def _clean(content: object) -> object:
+    """Return a content without the markers and the commands of the quoted chat."""
+    match content:
+        case str():
+            return without_quoted_commands(strip_markers(content))
+        case list():
+            return [
+                (
+                    {**part, "text": _clean(part["text"])}
+                    if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+                    else part
+                )
+                for part in content
+            ]
+    return content
 
 
 # --------------------------------------------------------------------------------------
@@ -21285,8 +21836,6 @@ def _name_records(
             ulid = f"{len(records):026d}"  # it counts in this request alone
             records[ulid] = Record(
                 ulid=ulid,
-                model="",
-                created_at=0,
                 payload=tuple(payload),
                 message_id="",
                 origin=turn.origin,
@@ -21798,6 +22347,10 @@ def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
 # A record is one JSON text. Open WebUI reads and writes the whole chat several times for
 # each question, and each value in it takes longer than its characters do. Earlier versions
 # stored the value itself.
+#
+# The text is a value as keys of the row have it (`records`), of one record, whose fields
+# are beside the value's: the item has its id. Each text has its own origin, because an
+# answer can be stopped after any of them, and everything around it can be deleted.
 # --------------------------------------------------------------------------------------
 
 
@@ -21806,10 +22359,18 @@ _RECORD_ID = "kept_"
 
 
 def record_item(ulid: str, value: JsonObject) -> Item:
-    """Return a record as an item of the output; `before` is empty for the end.
+    """Return the value of a record as an item of the output.
 
-    Whoever shows the answer writes the id of the message item that follows into it.
+    `before` is empty for the end. Whoever shows the answer writes the id of the message
+    item that follows into it.
     """
+    fields = dict(value)
+    for wire in fields.pop("items", {}).values():
+        fields |= wire
+        if "signature" in wire:
+            # No database changes the order of names in a text.
+            fields["signature"] = ordered_half(wire["signature"])
+    value = fields
     kept = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     try:
         kept.encode()
@@ -21833,35 +22394,49 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-def output_records(messages: JsonObject) -> dict[str, object]:
-    """Return the records in the outputs of a chat's messages, by keys as in its row.
+class StoredText(NamedTuple):
+    """A record in the output of a message, as it is stored there."""
 
-    They are as they are stored: a text, or a value of an earlier version.
-    """
-    stored: dict[str, object] = {}
-    for message in messages.values():
+    message_id: str
+    kept: object
+    """A text, or a value of an earlier version."""
+
+
+def output_records(messages: JsonObject) -> dict[str, StoredText]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row."""
+    stored: dict[str, StoredText] = {}
+    for message_id, message in messages.items():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                stored[message_key(_item_id(item))] = item.get("kept")
+                text = StoredText(message_id, item.get("kept"))
+                stored[message_key(_item_id(item))] = text
     return stored
 
 
-def parse_output_records(stored: Mapping[str, object]) -> dict[str, Any]:
+def parse_output_records(stored: Mapping[str, StoredText]) -> dict[str, Any]:
     """Return what records hold, in the form of a chat's keys; None for what cannot be.
 
     The owner of a chat writes what they like, and a short text can become a large value.
     """
     weight_left = JsonBudget(MAX_JSON_BYTES)
     values: dict[str, Any] = {}
-    for key, kept in stored.items():
-        if isinstance(kept, str):
-            try:
-                weight_left.spend(json_weight(kept))
-                values[key] = parse_json_object(kept)
-            except JsonTooLarge:
-                values[key] = None
-        else:
-            values[key] = kept
+    for key, (message_id, kept) in stored.items():
+        values[key] = kept
+        if not isinstance(kept, str):
+            continue
+        try:
+            weight_left.spend(json_weight(kept))
+            value = parse_json_object(kept)
+        except JsonTooLarge:
+            value = None
+        if value and "items" not in value:
+            # Texts of earlier versions name their record and its message themselves.
+            value.setdefault("message_id", message_id)
+            names = ("payload", "shown", "signature")
+            wire = {name: value.pop(name) for name in names if name in value}
+            if wire:
+                value["items"] = {key.removeprefix(message_key(_RECORD_ID)): wire}
+        values[key] = value
     return values
 
 
@@ -22218,7 +22793,6 @@ _PLAIN_CALL = {"type", "call_id", "name", "arguments"}
 class RecordScope(NamedTuple):
     """The common fields of all records of one message, and where they are stored."""
 
-    model: str
     message_id: str
     origin: Origin
     keeps_reasoning: bool
@@ -22240,16 +22814,16 @@ class NewRecord(NamedTuple):
 _RecorderEvent = CitedEvent | Marker | NewRecord
 
 
-_NewIdAndTime = Callable[[], tuple[str, int]]
-"""Gives a new record its id and its time, in Unix seconds."""
+_NewId = Callable[[], str]
+"""Gives a new record its id, a ULID."""
 
 
 class DetailsRecorder:
     """Collects the responses of one message in a chat without a row."""
 
-    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
+    def __init__(self, scope: RecordScope, new_id: _NewId) -> None:
         self._scope = scope
-        self._new_id_and_time = new_id_and_time
+        self._new_id = new_id
         self._items: dict[int, tuple[Item, str]] = {}
         """Those of the current response with their shown texts, by output index."""
 
@@ -22267,9 +22841,8 @@ class DetailsRecorder:
             for number, (item, _) in enumerate(pairs):
                 if is_commentary(item) and item != closing:
                     pairs[number] = (item, "")
-            name, _ = self._new_id_and_time()
             details = write_details(
-                name, pairs, self._scope.origin, {}, self._scope.sign
+                self._new_id(), pairs, self._scope.origin, {}, self._scope.sign
             )
             return [TurnDetails(details), event]
         return [event]
@@ -22278,9 +22851,9 @@ class DetailsRecorder:
 class Recorder:
     """Collects what is recorded of one message in a chat with a row."""
 
-    def __init__(self, scope: RecordScope, new_id_and_time: _NewIdAndTime) -> None:
+    def __init__(self, scope: RecordScope, new_id: _NewId) -> None:
         self._scope = scope
-        self._new_id_and_time = new_id_and_time
+        self._new_id = new_id
         self._pending: list[tuple[int, Item]] = []
         """Items that wait for a record, in order, each with its output index."""
         self._messages: dict[int, Item] = {}
@@ -22507,7 +23080,6 @@ class Recorder:
 
     def _take_record(self, message: Item | None = None) -> Record:
         """Return a record of what is pending, and of a message if there is one."""
-        ulid, created_at = self._new_id_and_time()
         payload: list[Item] = []
         for _, item in self._pending:
             if item.keys() == _PLAIN_CALL and item["call_id"] in self._made_calls:
@@ -22522,9 +23094,7 @@ class Recorder:
         self._pending = []
         self._plain = {}
         return Record(
-            ulid=ulid,
-            model=self._scope.model,
-            created_at=created_at,
+            ulid=self._new_id(),
             payload=tuple(payload),
             message_id=self._scope.message_id,
             origin=self._scope.origin,
@@ -24512,16 +25082,14 @@ class RunMetadata(NamedTuple):
     def describe(self, notes: int = 0) -> str:
         """Return the line that users read; `notes` are the lines above it."""
         usage = self.usage if self.usage.total else None
-        figures = AnswerFigures(
-            seconds=self.latency,
-            is_failure=self.ending != "completed",
+        report = AnswerReport(
+            cost=self.cost if self.cost and self.cost.dollars else None,
+            window_share=self.window_share,
             rounds=self.rounds,
             tool_calls=self.tool_calls,
-            usage=usage,
-            cost=self.cost if self.cost and self.cost.dollars else None,
-            notes=notes,
-            window_share=self.window_share,
         )
+        is_failure = self.ending != "completed"
+        figures = AnswerFigures(self.latency, is_failure, usage, report, notes)
         return closing_line(figures)
 
     def wire(self) -> dict[str, Any]:
@@ -26039,28 +26607,28 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
     )
 
 
-def whole_completion(ended: RunDone, model: str) -> Chunk:
+def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model)
+    return completion(ended, _completion_id(), unix_seconds(), model, report)
 
 
 def page_result(
-    ended: RunDone, model: str, items: Sequence[Item], *, has_advice: bool = False
+    ended: RunDone, model: str, view: NativeRenderer, *, has_advice: bool = False
 ) -> Chunk:
-    """Return the whole answer at once, with the output items that Open WebUI stores.
+    """Return the whole answer at once, with the items of a `view`, which the host stores.
 
     The page shows no finish_reason, so an answer that ended early gets its message as
     an error, unless a status line `has_advice` about it.
     """
-    result = whole_completion(ended, model)
+    result = whole_completion(ended, model, view.report)
     if "usage" in result:
-        result |= host_usage(ended)
+        result |= host_usage(ended, view.report.cost)
     if has_advice and "choices" in result:
         result.pop("error", None)
     elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.message)
-    if items:
-        result["output"] = items
+    if view.shown.items:
+        result["output"] = view.shown.items
     return result
 
 
@@ -26266,18 +26834,20 @@ def parse_chat(
     detail: str = "auto",
     *,
     has_wish: bool = False,
+    with_thoughts: bool = False,
 ) -> Chat:
     """Return a chat with what the details of its answers carry, signed by `sign`.
 
     An `agent` may remember only the last turns; `has_wish` says that the last message is
-    none (`apply_memory_policy`). Images without a `detail` get this one.
+    none (`apply_memory_policy`). Images without a `detail` get this one. Thoughts that
+    a program gives back are read only `with_thoughts`.
     Raises InvalidRequest for a chat, or a memory policy, that cannot be read.
     """
     memory_note = ""
     if agent:
         policy = agent.guide.memory_policy
         messages, memory_note = apply_memory_policy(messages, policy, has_wish=has_wish)
-    instructions, parts = parse_messages(messages, detail)
+    instructions, parts = parse_messages(messages, detail, with_thoughts=with_thoughts)
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
     return Chat(instructions, parts, records, notices)
@@ -27838,6 +28408,7 @@ def read_config(
 
     Without one they are as they hold for anybody.
     """
+    # What the user chose, of what the user may choose.
     is_admin = user.get("role") == "admin"
     stored = user.get("valves")
     chosen = stored if isinstance(stored, UserValves) else UserValves()
@@ -27873,6 +28444,7 @@ def read_config(
         *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
     )
 
+    # The valves as they hold for this call.
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if choices.own_key:
         # What a user's own key does not get, such as the administrator's headers.
@@ -27881,6 +28453,8 @@ def read_config(
             if row.own_key not in given:
                 changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
+
+    # The kinds of OpenAI's tools, of which the page's switch for searches may mean one.
     is_wanted = bool(value_at(metadata, "features", "web_search"))
     maps_search = valves.MAP_WEB_SEARCH and is_wanted
     # With legacy function calling the host has searched before it asks the model: a
@@ -27888,6 +28462,7 @@ def read_config(
     if value_at(metadata, "params", "function_calling") == "legacy":
         maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
+
     has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
@@ -28827,6 +29402,8 @@ class StoredOutput:
     """The items that a message has so far, stored for a server that is killed.
 
     Open WebUI stores them at the end of an answer only (utils/middleware.py of 0.12.4).
+    Each write reads and writes the whole chat, so what changes within a second is
+    written once, and nothing of an answer that ends within it.
     """
 
     def __init__(self, chat_id: str, message_id: str) -> None:
@@ -28834,8 +29411,41 @@ class StoredOutput:
         self._message_id = message_id
         self._has_stored = False
         """Whether the items of the message are ours."""
+        self._unsaved: list[Item] | None = None
+        self._saving: asyncio.Task[None] | None = None
+        self.lock = asyncio.Lock()
+        """Held while this, or the host, writes into the message: before 0.12, one of
+        two writes at once is lost."""
 
-    async def save(self, items: Sequence[Item]) -> None:
+    def save_soon(self, items: Sequence[Item]) -> None:
+        """Store the items of a message in a second, unless `close` comes first."""
+        self._unsaved = list(items)
+        if self._saving is None or self._saving.done():
+            self._saving = asyncio.create_task(self._save_unsaved())
+
+    async def _save_unsaved(self) -> None:
+        while self._unsaved is not None:
+            await asyncio.sleep(_SAVING_SECONDS)
+            async with self.lock:
+                items = self._unsaved
+                if items is not None:
+                    await self._save(items)
+                # More may have come meanwhile.
+                if self._unsaved is items:
+                    self._unsaved = None
+
+    async def close(self) -> None:
+        """Wait for a write that has begun: the host's own comes next."""
+        async with self.lock:
+            self.cancel()
+
+    def cancel(self) -> None:
+        """Write no more, without waiting."""
+        self._unsaved = None
+        if self._saving:
+            self._saving.cancel()
+
+    async def _save(self, items: Sequence[Item]) -> None:
         """Store the items of a message; a database that is away stops no answer.
 
         A message that holds other items is left alone: an answer that is continued has
@@ -28859,6 +29469,7 @@ class StoredOutput:
             self._has_stored = written is not None
 
 
+_SAVING_SECONDS = 1.0
 _DATABASE_SECONDS = 30.0
 """How long an answer waits for a database that is away."""
 
@@ -30589,13 +31200,14 @@ def called_tools(
     """
     specs = given_tools(body)
     strict = expert.strict_tool_calling
-    text = ""
+    known: tuple[list[Item], list[str]] | None = None
     with suppress(TypeError, ValueError, RecursionError):  # no JSON, or too deep
-        text = json.dumps(specs)
-    if text and len(text) <= _MAX_REMEMBERED:
-        tools, log_lines = _known_tools(text, strict)
-    else:
-        tools, log_lines = _read_tools(specs, strict)
+        # It takes a third of the time of `json`. Version 2 knows no references, so equal
+        # tools have equal bytes.
+        packed = marshal.dumps(specs, 2)
+        if len(packed) <= _MAX_REMEMBERED:
+            known = _known_tools(packed, strict)
+    tools, log_lines = known or _read_tools(specs, strict)
     for line in log_lines:
         log(line)
     taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
@@ -30603,16 +31215,18 @@ def called_tools(
 
 
 _MAX_REMEMBERED = 50_000
-"""Characters of tools that are remembered: those of some fifty usual ones."""
+"""Bytes of tools that are remembered: those of some fifty usual ones."""
 
 
 @lru_cache(maxsize=16)
-def _known_tools(text: str, strict: bool) -> tuple[list[Item], list[str]]:
-    """Read the tools of a JSON text, which most requests of a server have in common.
+def _known_tools(packed: bytes, strict: bool) -> tuple[list[Item], list[str]]:
+    """Read tools, which most requests of a server have in common.
 
-    Requests share the tools that are returned, so they must not be changed.
+    Requests share the tools that are returned, so they must not be changed. Raises
+    TypeError or ValueError if they are no JSON.
     """
-    return _read_tools(json.loads(text), strict)
+    specs = json.loads(json.dumps(marshal.loads(packed)))
+    return _read_tools(specs, strict)
 
 
 def _read_tools(specs: list[Any], strict: bool) -> tuple[list[Item], list[str]]:
@@ -30780,14 +31394,14 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     messages = _messages_of(chat)
     in_answers = output_records(messages)
     size = count_entries([read_part, messages], _COUNTED_LEVELS)
-    size += count_entries(in_answers, 1)
+    size += count_entries([text.kept for text in in_answers.values()], 1)
     parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
     return await run_work(size, parse)
 
 
 def _parse_chat(
     chat: JsonObject,
-    in_answers: Mapping[str, object],
+    in_answers: Mapping[str, StoredText],
     keys: ChatKeys,
     message_id: str,
     size: int,
@@ -32075,10 +32689,22 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
     agent = call.agent.parameters if call.agent else None
     detail = call.valves.IMAGE_DETAIL
     has_wish = bool(call.host.metadata.get("regeneration_message_id"))
-    chat = await run_work(
-        size,
-        lambda: parse_chat(call.messages, keys.sign, agent, detail, has_wish=has_wish),
-    )
+    # A program runs its tools itself, and some models take no call without the thought
+    # before it. OpenAI's servers take none that they have not encrypted.
+    is_elsewhere = not (call.caller.is_open_webui or call.endpoint.serves_openai)
+    with_thoughts = is_elsewhere and call.valves.remembers_reasoning()
+
+    def parse() -> Chat:
+        return parse_chat(
+            call.messages,
+            keys.sign,
+            agent,
+            detail,
+            has_wish=has_wish,
+            with_thoughts=with_thoughts,
+        )
+
+    chat = await run_work(size, parse)
     if not tells:
         return chat, ""
     instructions, summary = take_conversation(chat.instructions, heading, model_prompt)
@@ -32133,14 +32759,15 @@ def _attach_stored(
     metadata = call.host.metadata
     given = add_tool_images(chat.parts, rows)
     parts = attach_stored_messages(given, rows, metadata)
+    if len(parts) < len(given):
+        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     if not is_own:
-        parts = with_shown_words(parts, call.caller.user_id)
+        question_id = as_text(metadata.get("user_message_id"))
+        parts = with_shown_words(parts, rows, question_id, call.caller.user_id)
         rows = {}
         for index, user in user_messages(parts).items():
             parts[index] = user._replace(stored=None)
     parts = mark_old_answers(parts, rows)
-    if len(parts) < len(given):
-        call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
     parts = without_commands(parts)
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
@@ -32423,7 +33050,6 @@ def _record_scope(
     elif not (remembers and call.caller.has_page):
         return None
     return RecordScope(
-        model=call.caller.host_model,
         message_id=call.caller.message_id,
         origin=origin,
         keeps_reasoning=remembers,
@@ -32643,41 +33269,56 @@ _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
 """What is logged of why the prompt cache missed."""
 
 
-def report_end(prepared: PreparedRequest, ended: RunDone) -> RunDone:
-    """Log how a run ended; return it with its cost, a failure with its error id."""
+def report_end(
+    prepared: PreparedRequest, ended: RunDone, spending: Spending
+) -> tuple[AnswerReport, RunDone]:
+    """Log how a run ended; return what else is known, and it.
+
+    A failure gets its error id.
+    """
     call = prepared.call
     trace = ended.trace
-    facts = call.resolve(prepared.request.model).facts
-    ended = ended._replace(
-        ending=explain_ending(ended, prepared.request.input[-1:]),
-        usage_note=_usage_note(prepared, ended),
-        window_share=window_share(ended.last_usage, facts),
-    )
+    ending = explain_ending(ended, prepared.request.input[-1:])
     if has_unasked_removals(trace):
         call.memory.count_dropped(trace.removed)
     message = ""
-    if call.config.own_key and "api_key" in ended.ending.fault.settings:
+    if call.config.own_key and "api_key" in ending.fault.settings:
         # An administrator cannot change a user's own key.
-        message = f"{ended.ending.message} It is your own key: check {OWN_KEY_PLACE}"
-    shell = call.config.shell
-    is_admin = call.caller.is_admin
-    ended = report_run(call.log, ended, shell, is_admin=is_admin, message=message)
+        message = f"{ending.message} It is your own key: check {OWN_KEY_PLACE}"
+    ended = report_run(
+        call.log,
+        ended._replace(ending=ending),
+        call.config.shell,
+        is_admin=call.caller.is_admin,
+        message=message,
+    )
     if not call.config.expert.prompt_cache_diagnostics:
         ended = ended._replace(trace=trace._replace(response_id=""))
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
+    shown_cost: Cost | None = None
     if ended.usages:
         cost = cost_of_responses(prepared, ended.usages, ended.output)
         if cost is not None:
             source = source_of_cost(prepared, ended.usages)
             call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
         if call.valves.SHOW_COST:
-            ended = ended._replace(cost=cost)
-    if ended.work:
-        metadata = log_work(prepared, ended, ended.work)
-        ended = ended._replace(metadata=metadata.wire())
-    return ended
+            shown_cost = cost
+    facts = call.resolve(prepared.request.model).facts
+    report = AnswerReport(
+        cost=shown_cost,
+        usage_note=_usage_note(prepared, ended),
+        window_share=window_share(ended.last_usage, facts),
+    )
+    if call.agent and prepared.toolset:
+        metadata = log_work(prepared, ended, spending)
+        report = report._replace(
+            rounds=metadata.rounds,
+            tool_calls=metadata.tool_calls,
+            metadata=metadata.wire(),
+        )
+    return report, ended
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -32701,7 +33342,10 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     if usage is None or len(questions) > 1:
         return ""
     tools = request.tools or ()
-    size = sum(len(str(tool)) for tool in tools) // _CHARACTERS_OF_A_TOKEN
+    try:
+        size = len(compact_json(tools)) // _CHARACTERS_OF_A_TOKEN
+    except ValueError:
+        size = len(str(tools)) // _CHARACTERS_OF_A_TOKEN
     # Each response of the run has read the tools again.
     tokens = min(size * len(ended.usages), usage.input)
     notable = min(_MANY_TOOL_TOKENS, usage.input / 2)
@@ -32713,24 +33357,29 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def log_work(prepared: PreparedRequest, ended: RunDone, work: RunWork) -> RunMetadata:
-    """Log what an agent's answer took, and return it, with its cost if that is shown."""
-    agent = prepared.call.agent
-    cost = cost_of_responses(prepared, ended.usages, ended.output)
+def log_work(
+    prepared: PreparedRequest, ended: RunDone, spending: Spending
+) -> RunMetadata:
+    """Log what an agent's run took, and return it, with its cost if that is shown.
+
+    Rounds and calls are those of this run, as are its tokens.
+    """
+    call = prepared.call
+    agent = call.agent
+    facts = call.resolve(prepared.request.model).facts
     metadata = RunMetadata(
         strategy=agent.strategy if agent else "",
         model=prepared.request.model,
         ending=ended.ending.kind,
-        rounds=work.rounds,
-        tool_calls=work.tool_calls,
-        latency=work.seconds,
-        cost=cost,
+        rounds=spending.own_rounds,
+        tool_calls=spending.own_calls,
+        latency=spending.seconds,
+        cost=cost_of_responses(prepared, ended.usages, ended.output),
         usage=ended.usage or Usage(),
-        window_share=ended.window_share,
+        window_share=window_share(ended.last_usage, facts),
     )
-    log_metadata(prepared.call.log, metadata)
-    shows_cost = prepared.call.valves.SHOW_COST
-    return metadata if shows_cost else metadata._replace(cost=None)
+    log_metadata(call.log, metadata)
+    return metadata if call.valves.SHOW_COST else metadata._replace(cost=None)
 
 
 def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
@@ -32779,9 +33428,8 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     """
     if caller.is_open_webui:
         has_advice = bool(view.advice)
-        items = view.shown.items
-        return page_result(ended, caller.host_model, items, has_advice=has_advice)
-    result = whole_completion(ended, caller.host_model)
+        return page_result(ended, caller.host_model, view, has_advice=has_advice)
+    result = whole_completion(ended, caller.host_model, view.report)
     if caller.reads_older_calls:
         result = in_older_form(result)
     if not has_failed(ended.ending):
@@ -33065,13 +33713,12 @@ async def run_agent(
     toolset: Toolset,
     limits: Limits,
     connections: Connections,
+    spending: Spending,
 ) -> RunEvents:
-    """Run round after round; ends with exactly one RunDone, which says what they took.
+    """Run round after round; ends with exactly one RunDone.
 
-    Of an answer that is stopped the log and the page are told, too.
+    Of an answer that is stopped the log and the page are told what it took.
     """
-    spending = Spending(toolset.budget)
-    spending.add_earlier(toolset.earlier)
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     rounds = run_rounds(
         prepared.request,
@@ -33088,35 +33735,19 @@ async def run_agent(
                     texts.begin_round(may_call=event.may_call)
                 elif not isinstance(event, RoundDone):
                     for shown in texts.feed(event):
-                        if isinstance(shown, RunDone):
-                            has_ended = True
-                            work = _work_of(spending, toolset.earlier)
-                            yield shown._replace(work=work)
-                        else:
-                            yield shown
+                        has_ended = has_ended or isinstance(shown, RunDone)
+                        yield shown
     finally:
         if not has_ended:
             # Nothing is awaited here, because the run is being closed.
-            work = _work_of(spending, toolset.earlier)
             ended = RunDone(
-                _STOPPED,
-                usage=spending.usage,
-                usages=tuple(spending.usages),
-                work=work,
+                _STOPPED, usage=spending.usage, usages=tuple(spending.usages)
             )
-            call = prepared.call
-            metadata = log_work(prepared, ended, work)
-            emit = page_emitter(call)
+            metadata = log_work(prepared, ended, spending)
+            emit = page_emitter(prepared.call)
             if emit:
                 chunk = closing_chunk(metadata.describe(), metadata.wire())
                 connections.do_later(emit(chunk["event"]))
-
-
-def _work_of(spending: Spending, earlier: EarlierSpending) -> RunWork:
-    """Return what this run took, as do its tokens, without earlier runs."""
-    rounds = spending.rounds - earlier.rounds
-    calls = spending.calls - earlier.calls
-    return RunWork(rounds, calls, spending.seconds)
 
 
 # --------------------------------------------------------------------------------------
@@ -33231,40 +33862,41 @@ def check_limits(prepared: PreparedRequest) -> None:
 
 
 def counted_run(
-    prepared: PreparedRequest, limits: Limits, connections: Connections
+    prepared: PreparedRequest,
+    limits: Limits,
+    connections: Connections,
+    spending: Spending,
 ) -> RunEvents:
     """Return the events of a run; with an account it is counted and observed."""
+    call = prepared.call
     request = prepared.request
-    endpoint = prepared.call.endpoint
-    account = prepared.call.account
-    if account is None:
-        return _run(prepared, limits, connections)
-    counts = _RunCounts(prepared, account)
-
-    def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
-        return counts.add(usages, output) or limits.count_response(usages, output)
-
-    def wait(is_waiting: bool) -> None:
-        if is_waiting:
-            counts.begin_response()
-        else:
-            counts.end_attempt()
-        limits.set_waiting(is_waiting)
-
-    counting = limits._replace(count_response=spent, set_waiting=wait)
-    events = _run(prepared, counting, connections)
-    events = counts.watch(events)
-    return account.observe_run(events, request.model, endpoint.host, event_words)
+    toolset = prepared.toolset
+    account = call.account
+    counts = _RunCounts(prepared, account) if account else None
+    if counts:
+        limits = counts.told_by(limits)
+    if call.agent and toolset:
+        events = run_agent(prepared, call.agent, toolset, limits, connections, spending)
+    else:
+        events = run(request, call.endpoint, connections, limits, toolset, spending)
+    if account and counts:
+        events = counts.watch(events)
+        host = call.endpoint.host
+        return account.observe_run(events, request.model, host, event_words)
+    return events
 
 
 class CallerPresence:
     """Ends a run with its round once the account of whoever asked is gone.
 
-    Tools would go on acting for a user who was deleted.
+    Tools would go on acting for a user who was deleted. The host has looked just before
+    the run, so it is asked again after a second.
     """
 
     def __init__(self, user_id: str) -> None:
         self._user_id = user_id
+        self._now = asyncio.get_running_loop().time
+        self._looked_at = self._now()
         self._has_called = False
         self._is_gone = False
 
@@ -33272,11 +33904,14 @@ class CallerPresence:
         """Say whether to look now: at the end of a response that calls tools."""
         if isinstance(event, ItemAdded) and is_call(event.item):
             self._has_called = True
-        return self._has_called and isinstance(event, ResponseDone)
+        if not (self._has_called and isinstance(event, ResponseDone)):
+            return False
+        return self._now() - self._looked_at >= _LOOK_SECONDS
 
     async def look(self) -> None:
         """Look for the account; a database that is away says nothing about it."""
         self._has_called = False
+        self._looked_at = self._now()
         if not self._user_id:
             return
         with suppress(Exception):
@@ -33287,17 +33922,8 @@ class CallerPresence:
         return _NO_ACCOUNT if self._is_gone else ""
 
 
+_LOOK_SECONDS = 1.0
 _NO_ACCOUNT = "This answer ended, because its user account no longer exists."
-
-
-def _run(
-    prepared: PreparedRequest, limits: Limits, connections: Connections
-) -> RunEvents:
-    call = prepared.call
-    toolset = prepared.toolset
-    if call.agent and toolset:
-        return run_agent(prepared, call.agent, toolset, limits, connections)
-    return run(prepared.request, call.endpoint, connections, limits, toolset)
 
 
 def event_words(event: RunEvent) -> EventWords:
@@ -33361,14 +33987,20 @@ class _RunCounts:
         self._hosted: dict[int, Item] = {}
         """What OpenAI's tools make, or have made, in the current response."""
 
-    def begin_response(self) -> None:
-        """Note that a response is asked for: its input is billed from here on."""
-        self._characters = self._characters or 0
+    def told_by(self, limits: Limits) -> Limits:
+        """Return the limits of the run, which tell of its responses here, too."""
 
-    def end_attempt(self) -> None:
-        """Note that no response is awaited: one of which nothing came is not billed."""
-        if not self._characters and not self._hosted:
-            self._characters = None
+        def spent(usages: Sequence[Usage], output: Sequence[Item]) -> str:
+            return self.add(usages, output) or limits.count_response(usages, output)
+
+        def wait(is_waiting: bool) -> None:
+            if is_waiting:  # the input of a response is billed from here on
+                self._characters = self._characters or 0
+            elif not self._characters and not self._hosted:
+                self._characters = None  # nothing came of it
+            limits.set_waiting(is_waiting)
+
+        return limits._replace(count_response=spent, set_waiting=wait)
 
     def add(self, usages: Sequence[Usage], output: Sequence[Item] = ()) -> str:
         """Count the responses that are new; return why the run ends, or nothing.
@@ -33576,53 +34208,6 @@ class ChatUploads:
             raise InvalidRequest(message, error.fault) from None
         self._memory.add(key, file_id)
         return file_id
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.store.answer_records
-#
-# The records of one answer: its events go in, what is shown comes out.
-# --------------------------------------------------------------------------------------
-
-
-class AnswerRecords:
-    """Records one answer, and hands its records to a writer.
-
-    Without a writer the chat has no row: what is recorded travels in the events.
-    Without a recorder nothing is.
-    """
-
-    def __init__(
-        self,
-        recorder: Recorder | DetailsRecorder | None,
-        writer: RecordWriter | None,
-    ) -> None:
-        self._recorder = recorder
-        self._writer = writer
-
-    async def take(self, event: CitedEvent) -> list[AnswerEvent]:
-        """Return what is shown for an event: the event too, but for the run's end.
-
-        Records follow the text that they belong to: no one waits for them. At the end
-        of the run all of them are stored, as far as the host allows it.
-        """
-        shown = list[AnswerEvent]()
-        stored = list[StoredRecord]()
-        recorded_events = self._recorder.feed(event) if self._recorder else (event,)
-        for recorded in recorded_events:
-            if not isinstance(recorded, NewRecord | RunDone):
-                shown.append(recorded)
-            elif isinstance(recorded, NewRecord) and self._writer:
-                stored += self._writer.add(recorded)
-        if isinstance(event, RunDone) and self._writer:
-            stored += await self._writer.finish()
-        return [*shown, *stored]
-
-    async def add_repair(self, repair: ChatRepair) -> Sequence[StoredRecord]:
-        """Return what is shown for a repair that later turns of the chat need."""
-        if self._writer is None:
-            return ()
-        return await self._writer.add_repair(repair)
 
 
 # --------------------------------------------------------------------------------------
@@ -33838,7 +34423,8 @@ async def answer_events(
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
-    events = counted_run(prepared, limits, connections)
+    spending = begin_spending(prepared.toolset)
+    events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:
             if presence.is_due(event):
@@ -33851,12 +34437,13 @@ async def answer_events(
                 if audit:
                     audit.note_end(event)
                 ended = answer.with_whole_output(event)
-                for last_event in await _last_events(prepared, ended, uploads):
+                last = await _last_events(prepared, ended, uploads, spending)
+                for last_event in last:
                     yield last_event
 
 
 async def _last_events(
-    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads
+    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads, spending: Spending
 ) -> list[AnswerEvent]:
     """Return the end of a run with its report, and the notices about it.
 
@@ -33865,22 +34452,26 @@ async def _last_events(
     if ended.ending.is_failure:
         uploads.forget()
     elif open_calls(ended.output):
-        return [report_end(prepared, ended)]
+        return [*report_end(prepared, ended, spending)]
     events = list[AnswerEvent]()
     refusal = refusal_notice(prepared.call)
     if refusal:
         events.append(Status(refusal, subject="a setting has no effect"))
-    ended = report_end(prepared, ended)
+    report, ended = report_end(prepared, ended, spending)
     has_failed = ended.ending.is_failure
     notices = await notices_of(prepared)
     lines = [Status(notice, is_note=not has_failed) for notice in notices]
     if has_failed:  # how it ended may be the last line, the only one that is seen
-        return [*events, *lines, ended]
-    return [*events, ended, *lines]
+        return [*events, *lines, report, ended]
+    return [*events, report, ended, *lines]
 
 
 class _Answer:
-    """What becomes of the events of one run, and what is stored of them."""
+    """What becomes of the events of one run, and what is stored of them.
+
+    Without a writer the chat has no row: what is recorded travels in the events.
+    Without a recorder nothing is.
+    """
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
         call = prepared.call
@@ -33919,24 +34510,24 @@ class _Answer:
         self._citations = Citations(
             source_keys(sources), shows_addresses=call.caller.is_in_channel
         )
-        writer: RecordWriter | None = None
+        self._writer: RecordWriter | None = None
         scope = prepared.scope
-        if prepared.row and scope and scope.carrier == "output":
-            writer = OutputWriter(prepared.row)
-        elif prepared.row:
-            writer = RowWriter(prepared.row, call.log)
-        recorder: Recorder | DetailsRecorder | None = None
+        if row and scope and scope.carrier == "output":
+            self._writer = OutputWriter(row)
+        elif row:
+            self._writer = RowWriter(row, call.log)
+        self._recorder: Recorder | DetailsRecorder | None = None
         if scope:
             kind = DetailsRecorder if scope.carrier == "details" else Recorder
-            recorder = kind(scope, lambda: (new_ulid(), unix_seconds()))
-        self._records = AnswerRecords(recorder, writer)
+            self._recorder = kind(scope, new_ulid)
 
     async def show(self, event: RunEvent) -> list[AnswerEvent]:
         """Return what is shown for an event: the event too, but for the run's end."""
         call = self._prepared.call
         repairs = list[StoredRecord]()
         for repair in self._learning.note(event):
-            repairs += await self._records.add_repair(repair)
+            if self._writer:
+                repairs += await self._writer.add_repair(repair)
         if isinstance(event, Status):  # its reason is for the log alone
             reason = server_message(call.log, event.reason)
             call.log.warn(f"{event.message} {reason}".strip())
@@ -33958,10 +34549,28 @@ class _Answer:
                 not_hidden += self._thoughts.feed(each)
             cited = not_hidden
         for each in cited:
-            shown += await self._records.take(each)
+            shown += await self._record(each)
         if self._thoughts:
             shown = [self._thoughts.without_thoughts(each) for each in shown]
         return [*shown, *repairs]
+
+    async def _record(self, event: CitedEvent) -> list[AnswerEvent]:
+        """Return what is shown of an event and its records, which the writer stores.
+
+        Records follow the text that they belong to: no one waits for them. At the end
+        of the run all of them are stored, as far as the host allows it.
+        """
+        shown = list[AnswerEvent]()
+        stored = list[StoredRecord]()
+        recorded_events = self._recorder.feed(event) if self._recorder else (event,)
+        for recorded in recorded_events:
+            if not isinstance(recorded, NewRecord | RunDone):
+                shown.append(recorded)
+            elif isinstance(recorded, NewRecord) and self._writer:
+                stored += self._writer.add(recorded)
+        if isinstance(event, RunDone) and self._writer:
+            stored += await self._writer.finish()
+        return [*shown, *stored]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
         """Return the end of the run with its output as it is shown."""
@@ -34015,18 +34624,6 @@ def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
     if not problem:
         return Finding(title, works)
     return Finding(title, f"{problem} {advice}".rstrip(), "Problem")
-
-
-def result_line(counts: Counter[Severity]) -> str:
-    """Return the last line of a check, from the number of findings of each kind."""
-    parts: list[str] = []
-    if counts["Problem"]:
-        parts.append(plural(counts["Problem"], "problem"))
-    if counts["Warning"]:
-        parts.append(plural(counts["Warning"], "warning"))
-    if not parts:
-        return "Result: no problems."
-    return f"Result: {' and '.join(parts)}."
 
 
 async def setup_findings(call: CheckedCall) -> list[Finding]:
@@ -34334,7 +34931,9 @@ async def _finding_lines(
         async for finding in findings:
             counts[finding.severity] += 1
             yield finding.line()
-    yield f"\n{result_line(counts)}"
+    words: dict[Severity, str] = {"Problem": "problem", "Warning": "warning"}
+    found = [plural(counts[kind], word) for kind, word in words.items() if counts[kind]]
+    yield f"\nResult: {' and '.join(found) or 'no problems'}."
 
 
 async def unanswered_lines(
@@ -34507,7 +35106,7 @@ async def answer_with_failover(
         # status line is shown at once, and begins no answer.
         failure_notice = ""
         has_begun = False
-        held: list[StoredRecord] = []
+        held: list[StoredRecord | AnswerReport] = []
         async with aclosing(answer_events(prepared, connections)) as events:
             async for event in events:
                 if isinstance(event, RunDone) and not has_begun:
@@ -34518,7 +35117,7 @@ async def answer_with_failover(
                     )
                 if failure_notice:
                     break
-                if isinstance(event, StoredRecord) and not has_begun:
+                if isinstance(event, StoredRecord | AnswerReport) and not has_begun:
                     held.append(event)
                     continue
                 if not isinstance(event, Status):
@@ -34635,22 +35234,28 @@ class Pipe:
             async with aclosing(await self._answer(call)) as events:
                 async for event in events:
                     has_waited = False
+                    if isinstance(event, RunDone):  # the host writes soon
+                        await stored.close()
                     for chunk in view.render(event):
                         has_waited = "event" in chunk
-                        if has_waited:
-                            await _wait_to_store(call.caller)
-                        yield readable_chunk(chunk, call.caller)
+                        if not has_waited:
+                            yield readable_chunk(chunk, call.caller)
+                            continue
+                        await _wait_to_store(call.caller)
+                        async with stored.lock:
+                            yield readable_chunk(chunk, call.caller)
                     if (
                         isinstance(event, ToolOutput)
                         and call.caller.may_have_row
                         and isinstance(view, NativeRenderer)
                         and not view.shown.has_open_calls
                     ):
-                        # A server that is killed then loses no finished round.
-                        await stored.save(view.shown.items)
+                        # A server that is killed then loses nothing older than a second.
+                        stored.save_soon(view.shown.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
+            await stored.close()
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
             has_waited = False
@@ -34658,6 +35263,8 @@ class Pipe:
             caller = call.caller
             for chunk in failure_chunks(caller, message, error, metadata, client):
                 yield chunk
+        finally:
+            stored.cancel()
         if failed and call.config.shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not has_waited:
