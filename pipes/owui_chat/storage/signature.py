@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-from pydantic import TypeAdapter
+from openai_responses.json_input import compact_json
 
 Sign = Callable[[object, bool], str]
 """Returns a half of the signature of a JSON value, as hexadecimal digits.
@@ -27,8 +27,6 @@ _HALF = 32
 """Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-# It takes a quarter of the time of `json` (measured on a record with reasoning).
-_IN_ORDER = TypeAdapter[Any](Any).serializer
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
@@ -94,7 +92,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
         text = _sorted_json(value)
     else:
         try:
-            text = _IN_ORDER.to_json(value)
+            text = compact_json(value)
         except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
             text = _sorted_json(value)
     signature = keyed.copy()
