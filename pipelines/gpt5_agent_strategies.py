@@ -16688,8 +16688,6 @@ _HALF = 32
 """Hexadecimal digits: 128 bits."""
 _NO_SALT = bytes(32)
 _ONE_BLOCK = b"\x01"
-# It takes a quarter of the time of `json` (measured on a record with reasoning).
-_IN_ORDER = TypeAdapter[Any](Any).serializer
 _SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"), check_circular=False)
 
 
@@ -16755,7 +16753,7 @@ def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
         text = _sorted_json(value)
     else:
         try:
-            text = _IN_ORDER.to_json(value)
+            text = compact_json(value)
         except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
             text = _sorted_json(value)
     signature = keyed.copy()
