@@ -86,6 +86,8 @@ class CompiledPattern:
     """Texts that parts of the pattern match."""
     prefixes: set[str] = field(default_factory=set)
     """Texts that the pattern matches up to one of its parts."""
+    has_repeat: bool = False
+    """Whether a part is read a number of times that the text decides."""
     has_long_limit: bool = False
     """Whether a repeat has a higher limit than the one it was compiled with."""
     has_empty_loop: bool = False
@@ -179,6 +181,7 @@ class _Compiler:
             self.program[end] = Split((len(self.program),))
 
     def _add_repeat(self, least: int, most: Any, body: Any, *, is_lazy: bool) -> None:
+        self.compiled.has_repeat |= most != least
         self.compiled.has_long_limit |= least > self.limit or (
             most is not CODES.MAXREPEAT and most > self.limit
         )
