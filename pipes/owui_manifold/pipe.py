@@ -11,6 +11,7 @@ How a request is handled, from Open WebUI's call to the last chunk.
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -23,7 +24,7 @@ from manifold.views import (
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
-from openai_responses.json_input import JsonObject, as_list
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -45,17 +46,16 @@ from owui_manifold.call.context import (
     Caller,
     CheckedCall,
     PipeCall,
-    note_left_out,
-    page_emitter,
+    PipeMemory,
     read_caller,
 )
 from owui_manifold.call.log import RunLog
-from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
-from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.http_answers import event_stream, failed_answer
 from owui_manifold.host.open_webui import (
+    EventEmitter,
+    HostContext,
     StoredOutput,
     wait_for_database,
     without_forbidden_search,
@@ -158,7 +158,7 @@ class Pipe:
             fault=fault,
         )
         if permitted is not metadata:
-            note_left_out(call, {"web_search": "no permission for web search"})
+            call.note_left_out({"web_search": "no permission for web search"})
         if call.caller.streams:
             chunks = self._stream(call)
             return chunks if call.caller.has_page else event_stream(chunks)
@@ -222,7 +222,7 @@ class Pipe:
         The host would show the text of an exception. To a plain client nothing but an
         error is an HTTP error: with status 200 it would be taken for an answer.
         """
-        emit = page_emitter(call)
+        emit = call.page_emitter()
         has_lines = emit is not None and not call.caller.is_in_channel
         view = page_view(has_status_lines=has_lines)
         try:
@@ -287,7 +287,7 @@ class Pipe:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
         if arrived.fault:
             raise arrived.fault
-        command = read_command(as_list(arrived.body.get("messages")))
+        command = read_command(arrived.messages)
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:
             call = await check_call(arrived)
@@ -306,7 +306,7 @@ class Pipe:
         request = await build_chat_request(call)
         account = call.account
         if account and account.endpoints:
-            check_again = partial(check_call, arrived._replace(account=account))
+            check_again = partial(check_call, replace(arrived, account=account))
             return answer_with_failover(
                 request, account.endpoints, check_again, self._connections
             )

@@ -5,6 +5,7 @@ filters added and what is stored with the model.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
@@ -17,7 +18,7 @@ from owui_manifold.call.agent import (
     stated_parameters,
     with_stated_parameters,
 )
-from owui_manifold.call.context import CheckedCall, note_left_out
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.host.open_webui import administrator_params
 from shells.caller_settings import PERMISSION_ADVICE, unknown_permissions
@@ -65,8 +66,8 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, opened, most, stored)
-    note_left_out(call, _left_out(call.body, body, opened), PERMISSION_ADVICE)
-    return call._replace(body=body)
+    call.note_left_out(_left_out(call.body, body, opened), PERMISSION_ADVICE)
+    return replace(call, body=body)
 
 
 def _left_out(
@@ -114,7 +115,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     for name in CALLER_PARAMETERS:
         if name not in stated and call.body.get(name) is not None:
             left_out[name] = "not a valid value"
-    note_left_out(call, left_out)
+    call.note_left_out(left_out)
     opened = _opened_words(call)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
     values = dict(agent.parameters)
@@ -123,8 +124,8 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         is_costly = name in COSTLY_PARAMETERS
         limit = f" limit is {values[name]:g}" if is_costly else ""
         reasons[name] = f"the administrator's{limit}"
-    note_left_out(call, reasons, PERMISSION_ADVICE)
-    return call._replace(agent=agent)
+    call.note_left_out(reasons, PERMISSION_ADVICE)
+    return replace(call, agent=agent)
 
 
 def caller_may_set_error(expert: PipeExpertKeys) -> str:

@@ -49,7 +49,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
         administration = await active_administration(call.host.request)
         if administration is not None:
             account = await administration.begin(call_facts(call))
-            call = call._replace(account=account)
+            call = replace(call, account=account)
     endpoints = call.account.endpoints if call.account else None
     return await _check_at(call, endpoints)
 
@@ -70,7 +70,7 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
             expert=config.expert.model_copy(update={"entra_scope": scope}),
             shell=config.shell._replace(in_entry=frozenset(values)),
         )
-        call = call._replace(config=config)
+        call = replace(call, config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     # An address that cannot be used is an error of ours: the filter's, which would look
@@ -133,7 +133,7 @@ async def calls_to_each_endpoint(
         caller = call.caller._replace(
             host_model=f"{call.caller.function_id}.{trial.model}"
         )
-        trial_call = arrived._replace(account=call.account, caller=caller)
+        trial_call = replace(arrived, account=call.account, caller=caller)
         try:
             checks.append(await _check_at(trial_call, trial.endpoints))
         except InvalidRequest as error:

@@ -28,8 +28,12 @@ from openai_responses.loop.tools import (
 from openai_responses.requests.tools import ToolNames
 from owui_chat.wording import plural, value_with_escapes
 from owui_manifold.host.callables import function_names
-from owui_manifold.host.context import EventCall, HostContext
-from owui_manifold.host.open_webui import is_valid_question, resolve_dispatched
+from owui_manifold.host.open_webui import (
+    EventCall,
+    HostContext,
+    is_valid_question,
+    resolve_dispatched,
+)
 
 
 def build_approver(

@@ -16,7 +16,7 @@ from manifold.preparation import OfferedTools
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.resolve import ResolvedModel
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.host.context import HostContext
+from owui_manifold.host.open_webui import HostContext
 from shells.valve_messages import PIPE_SHELL, valve_error
 from strategies.guard import GuardedTools
 from strategies.instructions import build_strategy_instructions

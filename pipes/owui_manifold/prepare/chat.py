@@ -75,7 +75,7 @@ from owui_chat.storage.output_carrier import restore_from_outputs, stored_output
 from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall, note_left_out
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_beginning, research_body
 from owui_manifold.host.open_webui import (
     listed_messages,
@@ -273,7 +273,7 @@ async def _choose_model(
         return model, reason
     forbidden = call.account.limits.forbidden_tools()
     wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
-    note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+    call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
@@ -392,7 +392,7 @@ def _first_fields(
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
-    note_left_out(call, dict.fromkeys(names, reason))
+    call.note_left_out(dict.fromkeys(names, reason))
     return request
 
 

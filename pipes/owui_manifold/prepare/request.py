@@ -1,6 +1,7 @@
 """What a request has in addition to the chat: tools, settings, limits of efforts."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -25,7 +26,7 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.config import build_endpoint, read_config
-from owui_manifold.call.context import CheckedCall, note_left_out
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import USER_TOKENS
 from owui_manifold.prepare.hosted_tools import (
@@ -76,7 +77,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     choice = call.body.get("tool_choice")
     offered = offer_tools(choice, hosted, called, replaced, builtin)
-    note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
+    call.note_left_out(left_out_tools(call.body, model, called, offered, builtin))
     return offered
 
 
@@ -184,7 +185,7 @@ def other_allowed_effort(
     allowed = call.account.limits.nearest_allowed_effort(effort, known)
     if allowed:
         reason = f"limits allow {allowed}"
-        note_left_out(call, {f"the effort {effort}": reason})
+        call.note_left_out({f"the effort {effort}": reason})
     return allowed
 
 
@@ -207,7 +208,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
     valves = call.valves.model_copy(update=call.config.replaced)
-    plain = call._replace(body=body, config=read_config(valves))
+    plain = replace(call, body=body, config=read_config(valves))
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )

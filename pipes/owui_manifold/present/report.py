@@ -17,7 +17,7 @@ from owui_manifold.call.agent import (
     find_agent,
 )
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
-from owui_manifold.call.context import PipeCall, note_left_out
+from owui_manifold.call.context import PipeCall
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.costs import cost_of_responses, source_of_cost
 from shells.failures import has_unasked_removals, report_run
@@ -55,7 +55,7 @@ def report_request(prepared: PreparedRequest) -> None:
             left_out[name] = f"not taken by {request.model}"
         else:
             left_out[name] = "not known to the API"
-    note_left_out(call, left_out)
+    call.note_left_out(left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
 

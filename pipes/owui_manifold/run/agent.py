@@ -17,7 +17,6 @@ from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.present.report import log_work
 from strategies.merged_calls import MergingProvider
@@ -63,7 +62,7 @@ async def run_agent(
                 _STOPPED, usage=spending.usage, usages=tuple(spending.usages)
             )
             metadata = log_work(prepared, ended, spending)
-            emit = page_emitter(prepared.call)
+            emit = prepared.call.page_emitter()
             if emit:
                 chunk = closing_chunk(metadata.describe(), metadata.wire())
                 connections.do_later(emit(chunk["event"]))
