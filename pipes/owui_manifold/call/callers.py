@@ -34,16 +34,6 @@ _CLOSED_FIELDS = list(
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
-def _tool_words() -> list[str]:
-    """Return the words that open tools: types, and fields as `type.field`."""
-    words: list[str] = []
-    for kind in TOOL_KINDS.values():
-        for name in kind.types:
-            words.append(name)
-            words += [f"{name}.{field}" for field in kind.closed_fields]
-    return words
-
-
 _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
@@ -51,7 +41,13 @@ _KNOWN_WORDS = {
     *ACCOUNT_KEYS,
     *COSTLY_PARAMETERS,
     *RULING_PARAMETERS,
-    *_tool_words(),
+    *(name for kind in TOOL_KINDS.values() for name in kind.types),
+    *(
+        f"{name}.{field}"
+        for kind in TOOL_KINDS.values()
+        for name in kind.types
+        for field in kind.closed_fields
+    ),
 }
 
 

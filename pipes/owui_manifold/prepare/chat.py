@@ -76,7 +76,7 @@ from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import CheckedCall
-from owui_manifold.call.research import research_beginning, research_body
+from owui_manifold.call.research import RESEARCH_BEGINNING, research_body
 from owui_manifold.host.open_webui import (
     listed_messages,
     model_system_prompt,
@@ -263,7 +263,7 @@ async def _choose_model(
         )
 
     model = call.model
-    reason = research_beginning(model)
+    reason = RESEARCH_BEGINNING if model.research else ""
     choice = await run_work(size, choose)
     if choice:
         name, why = choice

@@ -131,7 +131,7 @@ def _features(call: CheckedCall) -> Iterator[_Feature]:
         kind = tool["type"]
         setting = TOOL_SETTINGS[kind]
         advice = f"Check {setting.valve}."
-        if setting.is_switch:
+        if setting.user_valve:
             advice = f"Allow it in the key's project, or turn off {setting.valve}."
         yield _Feature(
             tool.get("server_label") or kind,
