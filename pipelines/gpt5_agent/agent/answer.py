@@ -29,8 +29,8 @@ from gpt5_agent.events import (
     StepStarted,
 )
 from gpt5_agent.request import AgentRequest
-from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
+from manifold.models import cost_of_request
 from manifold.views import log_metadata
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import COMPLETED, ending_of_exception

@@ -1,12 +1,12 @@
 """What a request has in addition to the chat: tools, settings, limits of efforts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from manifold.costs import completion_window
 from manifold.learning import has_fields_of, repair_scope
+from manifold.models import completion_window, cost_of_request
 from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import settings_of_valves
 from openai_responses.appended import APPENDED
@@ -15,10 +15,8 @@ from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.facts import ModelFacts
-from openai_responses.models.resolve import (
-    REASONING_EFFORTS,
-    ResolvedModel,
-)
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import hash_ids
@@ -62,6 +60,27 @@ class PreparedRequest(NamedTuple):
     """What the user has to know or to do, if anything: the answer ends with it."""
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
+
+    def cost_of(
+        self, usages: Iterable[Usage], output: Iterable[Item] = ()
+    ) -> Cost | None:
+        """Return what responses with this output cost; None if it cannot be known.
+
+        The administrator's price of the model comes first, then what the server says,
+        then the catalog, which has OpenAI's prices.
+        """
+        own_prices = self.call.config.prices
+        if own_prices is None:
+            return None
+        model = self.request.model
+        facts = self.call.resolve(model).facts
+        endpoint = self.call.endpoint
+        if model in own_prices:
+            facts = facts._replace(prices=own_prices[model])
+            usages = [usage._replace(cost=None) for usage in usages]
+        elif not endpoint.serves_openai:
+            facts = facts._replace(prices=None)
+        return cost_of_request(self.request, endpoint, facts, usages, output)
 
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
