@@ -34,7 +34,6 @@ class _ContainerProcess:
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
