@@ -4,24 +4,16 @@ The words differ: in the pipe they open what is otherwise the administrator's, i
 agents any key of a request. The messages are the same.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
-from shells.valve_words import unknown_words
-
-_SETTING = "caller_may_set"
+MAY_SET_KEY = "EXPERT_JSON, caller_may_set,"
+"""How a message about unknown words of it begins."""
 _LONGEST_LEFT_OUT = 60
 _MAX_LEFT_OUT = 50
 """Callers choose names, and how many they send."""
 
 
-def unknown_permissions(
-    words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words that have no effect; empty if there are none."""
-    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
-
-
-PERMISSION_ADVICE = f" ({_SETTING} in EXPERT_JSON says what a request may set)"
+PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 
 
 def left_out_line(

@@ -21,8 +21,8 @@ from owui_manifold.call.agent import (
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.host.open_webui import administrator_params
-from shells.caller_settings import PERMISSION_ADVICE, unknown_permissions
-from shells.valve_words import comma_list
+from shells.caller_settings import MAY_SET_KEY, PERMISSION_ADVICE
+from shells.valve_words import comma_list, unknown_words
 
 LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
@@ -129,7 +129,7 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     entries = comma_list(expert.caller_may_set.lower())
     words = [_word_of_entry(entry) for entry in entries]
     advice = "No parameter and no type of tool has such a name."
-    return unknown_permissions(words, _KNOWN_WORDS, advice)
+    return unknown_words(MAY_SET_KEY, words, _KNOWN_WORDS, advice)
 
 
 def _opened_words(call: CheckedCall) -> set[str]:
