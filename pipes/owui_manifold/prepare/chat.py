@@ -50,7 +50,7 @@ from owui_chat.input.prefix import (
     SentInstructions,
     apply_sent_context,
     change_instructions,
-    change_notice,
+    change_message,
     drop_repeated_context,
     find_injected_context,
     model_turns,
@@ -477,9 +477,9 @@ def _keep_prefix(
     # A new question has the change in front of it. If an answer is continued, what has
     # changed since it began is told at its end.
     change = change_instructions(told, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
+    message = change_message(change)
+    if message:
+        prefix.append(UserMessage(message))
     return chat._replace(parts=prefix, instructions=told.first), request, new
 
 
