@@ -15,12 +15,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from manifold.views import (
-    failure_chunks,
-    metadata_chunk,
-    readable_chunk,
-    whole_failure,
-)
+from manifold.views import failure_chunks, metadata_chunk, readable_chunk, whole_failure
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
@@ -32,11 +27,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
 from owui_chat.older_calls import with_todays_tools
-from owui_chat.render.chunks import (
-    Chunk,
-    source_chunk,
-    whole_characters,
-)
+from owui_chat.render.chunks import Chunk, source_chunk, whole_characters
 from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from owui_chat.render.native import NativeRenderer
@@ -62,16 +53,9 @@ from owui_manifold.host.open_webui import (
 )
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.tasks import (
-    build_task_request,
-    lacks_task_model,
-)
+from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.report import report_refusal
-from owui_manifold.present.views import (
-    page_view,
-    stream_view,
-    whole_result,
-)
+from owui_manifold.present.views import page_view, stream_view, whole_result
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import check_lines, unanswered_lines
 from owui_manifold.run.commands import (

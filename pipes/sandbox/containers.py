@@ -7,12 +7,7 @@ from contextlib import suppress
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE
 
-from sandbox.backend import (
-    NOBODY_UID,
-    RUN_ENVIRONMENT,
-    SandboxLimits,
-    find_program,
-)
+from sandbox.backend import NOBODY_UID, RUN_ENVIRONMENT, SandboxLimits, find_program
 from sandbox.processes import ChildProcess, start_process
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")

@@ -12,11 +12,7 @@ from functools import partial
 
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
-from gpt5_agent.agent.preparation import (
-    PreparedRun,
-    is_as_configured,
-    prepare_run,
-)
+from gpt5_agent.agent.preparation import PreparedRun, is_as_configured, prepare_run
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
     AgentEvent,
@@ -49,12 +45,7 @@ from openai_responses.loop.run import (
 )
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
-from openai_responses.models.usage import (
-    Cost,
-    Usage,
-    add_usage,
-    window_share,
-)
+from openai_responses.models.usage import Cost, Usage, add_usage, window_share
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending

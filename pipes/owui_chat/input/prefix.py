@@ -19,12 +19,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, text_message
-from openai_responses.json_input import (
-    JsonBudget,
-    JsonObject,
-    JsonTooLarge,
-    as_mapping,
-)
+from openai_responses.json_input import JsonBudget, JsonObject, JsonTooLarge, as_mapping
 from openai_responses.requests.turns import Turn, read_turn
 from owui_chat.messages import ChatPart, StoredMessage, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest

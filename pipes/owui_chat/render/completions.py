@@ -35,12 +35,7 @@ from owui_chat.citations import (
 from owui_chat.events import AnswerEvent, AnswerReport
 from owui_chat.files import file_lines
 from owui_chat.older_calls import in_older_form
-from owui_chat.render.chunks import (
-    Chunk,
-    Chunks,
-    client_usage,
-    metadata_field,
-)
+from owui_chat.render.chunks import Chunk, Chunks, client_usage, metadata_field
 from owui_chat.render.client_errors import ending_error
 
 _GAP = "\n\n"

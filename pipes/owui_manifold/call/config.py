@@ -29,19 +29,10 @@ from owui_manifold.call.expert import (
 )
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
-from owui_manifold.call.valves import (
-    CALL_TOKENS,
-    TOOL_SWITCHES,
-    UserValves,
-    Valves,
-)
+from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Valves
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
-from shells.endpoint_valves import (
-    endpoint_of_valves,
-    missing_key_error,
-    read_headers,
-)
+from shells.endpoint_valves import endpoint_of_valves, missing_key_error, read_headers
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_words import comma_list, unknown_words

@@ -56,11 +56,7 @@ from owui_chat.input.prefix import (
     model_turns,
     sent_instructions,
 )
-from owui_chat.input.summary import (
-    SUMMARY_HEADING,
-    THREAD_HEADING,
-    take_conversation,
-)
+from owui_chat.input.summary import SUMMARY_HEADING, THREAD_HEADING, take_conversation
 from owui_chat.messages import (
     ChatPart,
     UserMessage,

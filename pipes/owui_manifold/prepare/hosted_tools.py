@@ -10,12 +10,7 @@ from typing import Any
 from manifold.preparation import MAX_TOOLS, OfferedTools
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, tool_name
-from openai_responses.json_input import (
-    JsonObject,
-    as_mapping,
-    as_text,
-    compact_json,
-)
+from openai_responses.json_input import JsonObject, as_mapping, as_text, compact_json
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import (
     ResolvedModel,

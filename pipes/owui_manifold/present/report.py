@@ -11,11 +11,7 @@ from openai_responses.models.usage import Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
-from owui_manifold.call.agent import (
-    CALLER_PARAMETERS,
-    answering_name,
-    find_agent,
-)
+from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
 from owui_manifold.call.context import PipeCall
 from owui_manifold.prepare.request import PreparedRequest

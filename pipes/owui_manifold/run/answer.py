@@ -25,11 +25,7 @@ from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.artifacts import ArtifactStore
-from owui_manifold.store.writers import (
-    OutputWriter,
-    RecordWriter,
-    RowWriter,
-)
+from owui_manifold.store.writers import OutputWriter, RecordWriter, RowWriter
 from shells.audit_log import open_audit_log
 from shells.failures import server_message
 from strategies.context import read_context

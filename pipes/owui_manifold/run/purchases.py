@@ -6,12 +6,7 @@ part. So tiers, long inputs, regions and an administrator's prices are all in th
 
 from collections.abc import Sequence
 
-from openai_responses.items import (
-    Item,
-    container_ids,
-    is_billed_search,
-    is_image_call,
-)
+from openai_responses.items import Item, container_ids, is_billed_search, is_image_call
 from openai_responses.models.usage import Usage, count_searches
 from owui_manifold.prepare.request import PreparedRequest
 from shells.administration import MILLIONTHS, Purchases

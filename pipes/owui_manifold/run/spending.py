@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import (
-    Item,
-    container_ids,
-    is_call,
-    is_image_call,
-    maker_of,
-)
+from openai_responses.items import Item, container_ids, is_call, is_image_call, maker_of
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     ResponseDone,
@@ -38,12 +32,7 @@ from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.agent import run_agent
 from owui_manifold.run.purchases import itemize
-from shells.administration import (
-    NO_PURCHASES,
-    CallAccount,
-    EventWords,
-    ResponseCounts,
-)
+from shells.administration import NO_PURCHASES, CallAccount, EventWords, ResponseCounts
 
 
 def check_limits(prepared: PreparedRequest) -> None:

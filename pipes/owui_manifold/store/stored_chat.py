@@ -2,19 +2,10 @@
 
 from typing import NamedTuple
 
-from openai_responses.json_input import (
-    JsonBudget,
-    JsonObject,
-    as_mapping,
-    value_at,
-)
+from openai_responses.json_input import JsonBudget, JsonObject, as_mapping, value_at
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.repairs.chat_repairs import ChatRepair
-from owui_chat.input.prefix import (
-    MAX_UNPACKED_TURNS,
-    SentContext,
-    read_sent_context,
-)
+from owui_chat.input.prefix import MAX_UNPACKED_TURNS, SentContext, read_sent_context
 from owui_chat.storage.output_carrier import output_records, parse_output_records
 from owui_chat.storage.records import (
     Record,
