@@ -563,10 +563,9 @@ def with_shown_words(
     and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
     chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    seen = set[str]()
-    for _, row in walk_branch(rows, question_id):
-        if row.get("role") == "assistant":
-            seen.add(as_text(row.get("content")))
+    branch = [row for _, row in walk_branch(rows, question_id)]
+    answers = [row for row in branch if row.get("role") == "assistant"]
+    seen = {as_text(answer.get("content")) for answer in answers}
     shown: list[ChatPart] = []
     for part in parts:
         text = part.text if isinstance(part, AssistantText) else ""
@@ -605,11 +604,8 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    stored: list[StoredMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            stored.append(part.stored)
-    return stored
+    users = (part for part in parts if isinstance(part, UserMessage))
+    return [user.stored for user in users if user.stored]
 
 
 _HIDDEN_MESSAGE = (

@@ -108,11 +108,9 @@ def _key_field(default: object, row: Row, **limits: Any) -> Any:
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     """Return the rows of a class of settings, by their names."""
-    rows: dict[str, Row] = {}
-    for name, field in valves.model_fields.items():
-        if isinstance(field.json_schema_extra, Row):
-            rows[name] = field.json_schema_extra
-    return rows
+    fields = valves.model_fields.items()
+    extras = {name: field.json_schema_extra for name, field in fields}
+    return {name: row for name, row in extras.items() if isinstance(row, Row)}
 
 
 class OldName(NamedTuple):

@@ -62,11 +62,7 @@ class SentContext(NamedTuple):
         fields = self._asdict()
         fields["model"] = self.model or None
         fields["turn"] = self.turn.wire() if self.turn else None
-        kept: dict[str, Any] = {}
-        for name, value in fields.items():
-            if value not in (None, ()):
-                kept[name] = value
-        return kept
+        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
 _NOTHING = SentContext()
