@@ -31,7 +31,7 @@ from shells.administration import (
     ResponseCounts,
     SaveFile,
 )
-from shells.valve_words import fits_pattern
+from shells.valve_texts import fits_pattern
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""

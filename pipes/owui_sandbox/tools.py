@@ -31,7 +31,7 @@ from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from sandbox.options import SandboxOptions, build_sandbox_limits
 from sandbox.tools import SandboxTools
 from sandbox.workspaces import WorkspacePool
-from shells.json_valve import read_json_valve
+from shells.valve_texts import read_json_valve
 
 _FOLDER = "openai_responses_sandbox"
 """Where the workspaces are, in the server's data folder."""

@@ -33,7 +33,7 @@ class Row:
     bounds: tuple[int, int] | None = None
     """The least and the most of a number; one outside of them becomes the nearest. The
     host shows no reason for a refused value, so nobody is told for a valve. For a key,
-    an administrator is (shells/json_valve.py)."""
+    an administrator is (shells/valve_texts.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""

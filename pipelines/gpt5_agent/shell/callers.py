@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
-from shells.caller_settings import MAY_SET_KEY
-from shells.valve_words import comma_list, unknown_words
+from shells.caller import MAY_SET_KEY
+from shells.valve_texts import comma_list, unknown_words
 from strategies.parameters import PARAMETERS
 
 _CHAT_KEYS = frozenset(

@@ -27,9 +27,9 @@ from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
-from shells.json_valve import read_json_valve
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPELINE_SHELL
+from shells.valve_texts import read_json_valve
 from strategies.parameters import ParameterValves
 
 _QUOTED = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"

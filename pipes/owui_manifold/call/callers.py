@@ -21,8 +21,8 @@ from owui_manifold.call.agent import (
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.host.open_webui import administrator_params
-from shells.caller_settings import MAY_SET_KEY, PERMISSION_ADVICE
-from shells.valve_words import comma_list, unknown_words
+from shells.caller import MAY_SET_KEY, PERMISSION_ADVICE
+from shells.valve_texts import comma_list, unknown_words
 
 LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")

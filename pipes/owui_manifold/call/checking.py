@@ -23,7 +23,7 @@ from owui_manifold.host.open_webui import (
 )
 from shells.administration import ADMINISTRATION_ID, CallFacts, EndpointQueue
 from shells.valve_messages import PIPE_SHELL, valve_error
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _NO_ENTRA = (
     f"AUTH `entra_id` needs the filter {ADMINISTRATION_ID}. An administrator has to "

@@ -35,7 +35,7 @@ from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import endpoint_of_valves, missing_key_error, read_headers
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
-from shells.valve_words import comma_list, unknown_words
+from shells.valve_texts import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
 

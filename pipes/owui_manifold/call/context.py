@@ -26,10 +26,10 @@ from shells.caller import (
     CHANNEL,
     ChatCaller,
     is_program,
+    left_out_line,
     uses_older_calls,
     wants_usage_chunk,
 )
-from shells.caller_settings import left_out_line
 from shells.model_list import ModelList
 
 _ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)

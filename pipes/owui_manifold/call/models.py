@@ -18,7 +18,7 @@ from owui_manifold.call.expert import read_expert_json
 from owui_manifold.call.valves import CALL_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.model_list import ModelList
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _HOST_SECONDS = 15.0
 """By then the host has stored the list for which it asked: it waits for the servers of

@@ -35,7 +35,7 @@ from owui_manifold.prepare.hosted_tools import (
 from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.store.stored_chat import StoredChat
 from owui_manifold.store.writers import StoredAnswer
-from shells.valve_words import comma_list, fits_pattern
+from shells.valve_texts import comma_list, fits_pattern
 
 
 class PreparedRequest(NamedTuple):

@@ -33,7 +33,7 @@ from owui_manifold.run.setup_check import (
 )
 from shells.model_list import LISTS_NOTHING, fetch_models
 from shells.valve_messages import PIPE_SHELL, advised_ending, error_message
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _MIN_TOKENS = 16
 """The smallest `max_output_tokens` that OpenAI accepts."""

@@ -3,8 +3,8 @@
 import pytest
 
 from openai_responses.recent_texts import RecentTexts
-from shells.caller_settings import MAY_SET_KEY, left_out_line
-from shells.valve_words import unknown_words
+from shells.caller import MAY_SET_KEY, left_out_line
+from shells.valve_texts import unknown_words
 
 
 def test_each_setting_of_a_caller_is_logged_once() -> None:
