@@ -27,7 +27,7 @@ from owui_manifold.call.expert import (  # noqa: E402
     WebSearchOptions,
 )
 from owui_manifold.call.valves import UserValves, Valves  # noqa: E402
-from owui_sandbox.options import StoredSandboxOptions  # noqa: E402
+from owui_sandbox.tools import StoredSandboxOptions  # noqa: E402
 from sandbox.options import SandboxOptions  # noqa: E402
 from settings.expert_keys import AgentExpertKeys  # noqa: E402
 from settings.shared_valves import SHARED  # noqa: E402

@@ -38,7 +38,7 @@ from releasing.files import release_files
 from releasing.imports import models_file
 from releasing.packed import PackedError, pack, unpack
 from shells.administration import ADMINISTRATION_ID as LOOKED_FOR
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 SMALL = '"""\ntitle: Small\nversion: 1.0.0\n\nBuilt.\n"""\n\nWORD = "hello"\n'
 READABLE_PIPE = READABLE[PIPE_ID]

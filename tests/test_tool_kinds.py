@@ -45,7 +45,7 @@ def test_setting_offers_the_tool(kind: ToolKind) -> None:
     setting = TOOL_SETTINGS[kind.type]
     valve = {setting.valve: WORKS_WITH.get(setting.valve, True)}
     assert Valves.model_fields.keys() >= valve.keys()
-    if setting.is_switch:
+    if setting.user_valve:
         assert setting.user_valve in UserValves.model_fields
 
     (tool,) = offered(Valves(API_KEY="sk-1", **valve))

@@ -53,7 +53,7 @@ from openai_responses.recent_texts import RecentTexts
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
-from shells.caller_settings import left_out_line
+from shells.caller import left_out_line
 from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400

@@ -29,17 +29,13 @@ class Account:
     """ENDPOINTS_JSON."""
 
     def endpoint_trials(self, models: Sequence[str]) -> list[EndpointTrial]:
-        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model."""
         base_url = self.limits.facts["base_url"]
         return endpoint_trials(self.endpoints_text, base_url, models)
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why the run ends, or an empty text.
-
-        An unknown cost, in US dollars, counts as none.
-        """
+        """Count responses; an unknown cost counts as none."""
         self.telemetry.count(counts, cost)
         return self.limits.count(model, counts, cost)
 
@@ -50,7 +46,6 @@ class Account:
         address: str,
         describe: Callable[[_Event], EventWords],
     ) -> AsyncGenerator[_Event, None]:
-        """Return the events of a run (telemetry.py)."""
         return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
@@ -59,14 +54,10 @@ class Account:
         work: Awaitable[_Outcome],
         has_failed: Callable[[_Outcome], bool],
     ) -> _Outcome:
-        """Return the result of a tool (telemetry.py)."""
         return await self.telemetry.observe_tool(name, work, has_failed)
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID and an empty text, or the problem.
-
-        Without a `scope` it is that of the server.
-        """
+        """Return a token, or the problem; without a `scope` it is that of the server."""
         token_scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
             token = await self.tokens.token(token_scope)

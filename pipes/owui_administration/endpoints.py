@@ -24,8 +24,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.recent_texts import UserReports
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
-from shells.json_valve import describe_mistake
-from shells.valve_words import fits_pattern
+from shells.valve_texts import describe_mistake, fits_pattern
 
 _UNREADABLE = (
     "{}, so nothing is sent. An administrator has to correct it in the valves of the "

@@ -26,11 +26,7 @@ from owui_administration.agent import (
     usage_row,
     wants_stream,
 )
-from owui_administration.endpoints import (
-    DOWN_SECONDS,
-    EndpointChoice,
-    choose_endpoints,
-)
+from owui_administration.endpoints import DOWN_SECONDS, EndpointChoice, choose_endpoints
 from owui_administration.host import stored_valves
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.names import NameCheck

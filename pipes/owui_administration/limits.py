@@ -31,7 +31,7 @@ from shells.administration import (
     ResponseCounts,
     SaveFile,
 )
-from shells.valve_words import fits_pattern
+from shells.valve_texts import fits_pattern
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
@@ -89,10 +89,6 @@ class UserLimits:
         return any(rule.per for rule in self.rules)
 
     def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request of a call is not sent, or nothing.
-
-        `model` is the API's name, with `-pro` for the mode and `-research` for research.
-        """
         if not self.is_admin and any(
             isinstance(rule, UnreadableRule) for rule in self.rules
         ):
@@ -128,16 +124,14 @@ class UserLimits:
         return ""
 
     def forbidden_tools(self) -> list[str]:
-        """Return the types of OpenAI's tools that are not offered."""
         allowed = [rule.tools for rule in self.rules if rule.tools is not None]
         return [kind for kind in TOOL_KINDS if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing.
+        """Return the next lower effort of those that the model knows, in their order.
 
-        It is the next lower one of those that the model knows, in their order; else the
-        lowest that is allowed. An effort that the model does not know counts as the
-        highest.
+        Else it is the lowest that is allowed. An effort that the model does not know
+        counts as the highest.
         """
         allowed = [rule.efforts for rule in self.rules if rule.efforts is not None]
         usable = [effort for effort in known if _is_in_all(effort, allowed)]
@@ -203,11 +197,9 @@ class UserLimits:
         )
 
     def notices(self) -> list[str]:
-        """Return what is left, if a rule wants it shown."""
         return self._remaining_lines(all_rules=False)
 
     def complaints(self) -> list[str]:
-        """Return what is wrong with the rules or their table, for administrators."""
         if not self.is_admin:
             return []
         problems = list(self.problems)
@@ -226,17 +218,13 @@ class UserLimits:
 
     @property
     def is_counting(self) -> bool:
-        """Whether usage is counted at all."""
         return self.table is not None
 
     def usage_answer(
         self, text: str, save_file: SaveFile | None = None
     ) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
-        if self.table is None:
-            return None
         command = read_command(text)
-        if command is None:
+        if self.table is None or command is None:
             return None
         report = UsageReport(self.table, self.facts, self.today, save_file)
         return report.lines(command, self._remaining_lines(all_rules=True))

@@ -4,8 +4,6 @@ A mistyped group would be a rule that silently holds for no one. An address that
 one has is worse: whoever signs up with it gets its rule.
 """
 
-from collections.abc import Iterable
-
 from openai_responses.clock import monotonic_seconds
 from owui_administration.endpoints import read_endpoints
 from owui_administration.host import has_group, has_user
@@ -43,27 +41,21 @@ class NameCheck:
             groups += entry.groups
         unknown: list[str] = []
         try:
-            for group in _each_once(groups)[:_MAX_LOOKED_UP]:
-                if not await has_group(group):
-                    unknown.append(group)
-            for user in _each_once(users)[:_MAX_LOOKED_UP]:
-                if not await has_user(user):
-                    unknown.append(user)
+            for names, is_known in ((groups, has_group), (users, has_user)):
+                named = dict.fromkeys(name for name in names if name)
+                for name in list(named)[:_MAX_LOOKED_UP]:
+                    if not await is_known(name):
+                        unknown.append(name)
         except Exception:  # whatever the host's database raises
             return ""
         self._problem = ""
         if unknown:
-            named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
+            shown = ", ".join(unknown[:_MAX_SHOWN_NAMES])
             self._problem = (
-                f"The valves of the filter name {named}, but Open WebUI has no such "
+                f"The valves of the filter name {shown}, but Open WebUI has no such "
                 "group or user. These rules apply to nobody; anyone who signs up with "
                 "such an address gets its rules."
             )
         self._texts = texts
         self._until = now + _CHECK_SECONDS
         return self._problem
-
-
-def _each_once(names: Iterable[str]) -> list[str]:
-    """Return the names that are not empty, in their order."""
-    return list(dict.fromkeys(name for name in names if name))

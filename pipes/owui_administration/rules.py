@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openai_responses.json_input import as_mapping, load_json
-from shells.json_valve import describe_mistake
+from shells.valve_texts import describe_mistake
 
 _MAX_COLUMN = 2**63 - 1
 """What a column of the table holds; a tenth more of some numbers is no float."""

@@ -6,11 +6,11 @@ nothing is imported or measured.
 """
 
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, aclosing
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from importlib import import_module
 from types import MappingProxyType
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint
@@ -37,67 +37,8 @@ _ToolAnswer = TypeVar("_ToolAnswer")
 _Attributes = dict[str, str | bool]
 
 
-class _Span(Protocol):
-    """OpenTelemetry's."""
-
-    def set_attribute(self, key: str, value: str | int | Sequence[str]) -> None:
-        """Add a value, or replace it."""
-
-    def set_status(self, status: object) -> None:
-        """Say whether it failed."""
-
-    def end(self) -> None:
-        """Take its time."""
-
-
-class _Tracer(Protocol):
-    """OpenTelemetry's."""
-
-    def start_span(self, name: str, *, kind: object, attributes: _Attributes) -> _Span:
-        """Return a span that begins now."""
-
-    def start_as_current_span(
-        self,
-        name: str,
-        *,
-        attributes: _Attributes,
-        record_exception: bool,
-        set_status_on_exception: bool,
-    ) -> AbstractContextManager[_Span]:
-        """Give a span that is the current one until it ends."""
-
-
-class _Counter(Protocol):
-    """OpenTelemetry's."""
-
-    def add(self, amount: float, attributes: _Attributes) -> None: ...
-
-
-class _Histogram(Protocol):
-    """OpenTelemetry's."""
-
-    def record(self, amount: float, attributes: _Attributes) -> None: ...
-
-
-class _Meter(Protocol):
-    """OpenTelemetry's."""
-
-    def create_counter(self, name: str, unit: str) -> _Counter:
-        """Return a counter, the same for the same name."""
-
-    def create_histogram(
-        self,
-        name: str,
-        unit: str,
-        *,
-        explicit_bucket_boundaries_advisory: Sequence[float],
-    ) -> _Histogram:
-        """Return a histogram, the same for the same name."""
-
-
-def _make_tracer() -> _Tracer:
-    tracer: _Tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
-    return tracer
+def _make_tracer() -> Any:
+    return import_module("opentelemetry.trace").get_tracer(_SCOPE)
 
 
 def _exportable_name(name: str) -> str:
@@ -197,8 +138,8 @@ class Telemetry:
         return result
 
 
-def _fail(span: _Span, word: str) -> None:
-    """Mark a span as failed; `word` says why."""
+def _fail(span: Any, word: str) -> None:
+    """Mark a span of OpenTelemetry as failed; `word` says why."""
     span.set_attribute("error.type", word)
     span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
 
@@ -207,7 +148,7 @@ class _Run:
     """What is measured of one run."""
 
     def __init__(self, words: ServerWords, attributes: _Attributes) -> None:
-        self._meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+        self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words = words
         self._attributes = attributes
         self._requests = 0

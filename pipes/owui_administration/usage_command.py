@@ -5,7 +5,7 @@ Users see what they have used. Administrators see all users, or one: `/usage`,
 """
 
 import re
-from collections.abc import AsyncGenerator, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -135,10 +135,16 @@ class UsageReport:
                 yield line
         if command.as_csv and self._save_file:
             return
-        if is_own:
-            own_rows = await self._own_rows()
-            own_sums = [_sum_cells(name, rows) for name, rows in own_rows.items()]
-            yield "\n" + _table(("Your use (UTC)", *_SUMS), own_sums)
+        if is_own:  # each period, and each model this month
+            first = longest_ago(self._today)
+            own_rows = await self._table.user_rows(self._facts["user_id"], first)
+            groups: dict[str, list[UsageRow]] = {}
+            for period, name in PERIODS.items():
+                start = period_start(period, self._today).isoformat()
+                groups[name] = [row for row in own_rows if row.day >= start]
+            for row in groups["this month"]:
+                groups.setdefault(f"this month, {row.model}", []).append(row)
+            yield "\n" + _table(("Your use (UTC)", *_SUMS), _sums_of(groups))
             yield "".join(f"\n- {line}" for line in left)
         yield f"\n{_WORDS}"
 
@@ -163,7 +169,7 @@ class UsageReport:
         if self._save_file:
             yield user_picture(_cleaned(rows), sum(row.money for row in days))
         yield _purchase_table(bought, days)
-        sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        sums = _sums_of({f"{row.user_id}, {row.model}": [row] for row in rows})
         if sums:
             yield "\n" + _table((f"All users since {day}", *_SUMS), sums[:_MAX_SHOWN])
 
@@ -190,8 +196,7 @@ class UsageReport:
             models: dict[str, list[UsageRow]] = {}
             for row in rows:
                 models.setdefault(row.model, []).append(row)
-            sums = [_sum_cells(name, group) for name, group in models.items()]
-            yield "\n" + _table((f"{who} since {day}", *_SUMS), sums)
+            yield "\n" + _table((f"{who} since {day}", *_SUMS), _sums_of(models))
 
     def _day_picture(
         self, rows: Sequence[UsageRow], saved: dict[str, int], since: date
@@ -221,18 +226,6 @@ class UsageReport:
         if not address:
             return f"{_NOT_STORED}\n{as_text}"
         return f"[{name}]({address}): {plural(len(rows), 'line')} for a spreadsheet."
-
-    async def _own_rows(self) -> dict[str, list[UsageRow]]:
-        """Return the rows of each period, and of each model this month."""
-        user_id = self._facts["user_id"]
-        rows = await self._table.user_rows(user_id, longest_ago(self._today))
-        groups: dict[str, list[UsageRow]] = {}
-        for period, name in PERIODS.items():
-            start = period_start(period, self._today).isoformat()
-            groups[name] = [row for row in rows if row.day >= start]
-        for row in groups["this month"]:
-            groups.setdefault(f"this month, {row.model}", []).append(row)
-        return groups
 
 
 def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
@@ -335,9 +328,9 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
     return "\n" + _table(("What the money bought", "how much", "US dollars"), rows)
 
 
-def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
-    """Return the cells of a line: a name, and what rows come to."""
-    return (name, *_numbers(rows))
+def _sums_of(groups: Mapping[str, Sequence[UsageRow]]) -> list[_Cells]:
+    """Return a line for each name: what its rows come to."""
+    return [(name, *_numbers(rows)) for name, rows in groups.items()]
 
 
 def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:

@@ -139,7 +139,21 @@ def day_picture(
         last = (days - 1) // step
         outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
         outline.append(f"{last + 1},{_dollars(whole[last])}")
-        layers.append(_outline(outline, from_place, x, y))
+        mark = {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": _TEXT,
+            "strokeWidth": 1.5,
+            "clip": True,
+        }
+        layers.append(
+            {
+                "data": _inline_csv("place,dollars", outline),
+                "transform": [{"calculate": from_place, "as": "from"}],
+                "mark": mark,
+                "encoding": {"x": x, "y": y},
+            }
+        )
     return _block(
         {
             "title": title,
@@ -191,22 +205,6 @@ def _bars(
                 },
             },
         },
-    }
-
-
-def _outline(lines: Sequence[str], from_place: str, x: Layer, y: Layer) -> Layer:
-    """Return the layer of the line that shows what the money would be without a cache."""
-    return {
-        "data": _inline_csv("place,dollars", lines),
-        "transform": [{"calculate": from_place, "as": "from"}],
-        "mark": {
-            "type": "line",
-            "interpolate": "step-after",
-            "color": _TEXT,
-            "strokeWidth": 1.5,
-            "clip": True,
-        },
-        "encoding": {"x": x, "y": y},
     }
 
 

@@ -341,7 +341,11 @@ class UsageTable:
     async def _select(self, sql: str, **values: object) -> list[UsageRow]:
         """Return rows of the first table."""
         rows = await _run_with_tables((sql, values))
-        return [_read_row(row) for row in rows]
+        width = len(_KEY)
+        return [
+            UsageRow._make((*map(str, row[:width]), *map(_whole_number, row[width:])))
+            for row in rows
+        ]
 
 
 def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
@@ -349,13 +353,8 @@ def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
     key = (row.user_id, row.day, row.model)
     if key in rows:
         earlier, earlier_bought = rows.pop(key)
-        row = row._replace(
-            requests=earlier.requests + row.requests,
-            input=earlier.input + row.input,
-            cached=earlier.cached + row.cached,
-            output=earlier.output + row.output,
-            money=earlier.money + row.money,
-        )
+        counts = {name: getattr(earlier, name) + getattr(row, name) for name in _COUNTS}
+        row = row._replace(**counts)
         bought = sum_purchases((earlier_bought, bought))
     rows[key] = row, bought
 
@@ -379,20 +378,6 @@ async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[obj
         if type(error).__name__ not in _LOST_RACES:
             raise
     return await run_sql(*_CREATE_ALL, *statements)
-
-
-def _read_row(row: Sequence[object]) -> UsageRow:
-    user_id, day, model, requests, input_tokens, cached, output_tokens, money = row
-    return UsageRow(
-        user_id=str(user_id),
-        day=str(day),
-        model=str(model),
-        requests=_whole_number(requests),
-        input=_whole_number(input_tokens),
-        cached=_whole_number(cached),
-        output=_whole_number(output_tokens),
-        money=_whole_number(money),
-    )
 
 
 def _whole_number(value: object) -> int:

@@ -23,6 +23,7 @@ from bisect import bisect, bisect_left
 from collections import deque
 from collections.abc import Callable, Container, Iterable
 from itertools import accumulate
+from operator import attrgetter
 from typing import NamedTuple, TypeGuard
 
 from openai_responses.items import (
@@ -132,6 +133,7 @@ class _Edit(NamedTuple):
     text: str
 
 
+_BY_PLACE = attrgetter("start", "end")
 _MAX_SOURCES = 200
 """Of a message, those of the host's tools included; no one reads more."""
 _FEW_SOURCES = 10
@@ -456,7 +458,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     pieces: list[str] = []
     done = 0
     # Where two edits overlap, what both replace is left out once.
-    for edit in sorted(edits, key=_edit_place):
+    for edit in sorted(edits, key=_BY_PLACE):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
     pieces.append(text[done:])
@@ -471,7 +473,7 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
     """
     kept: list[_Edit] = []
     end = 0
-    for edit in sorted(edits, key=_edit_place):
+    for edit in sorted(edits, key=_BY_PLACE):
         repeats = edit.start <= end and number.endswith(edit.text)
         if repeats:
             kept.append(edit._replace(text=""))
@@ -480,10 +482,6 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
-
-
-def _edit_place(edit: _Edit) -> tuple[int, int]:
-    return edit.start, edit.end
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:

@@ -12,12 +12,12 @@ ending, or with none, is stored under its name with `.bin`, which is only downlo
 import re
 from types import MappingProxyType
 
-MAX_NAME_LENGTH = 200
-"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
-"""
+_MAX_NAME = 200
+"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
 _MAX_ENDING = 20
 
-_INERT_TYPES = MappingProxyType(
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+INERT_TYPES = MappingProxyType(
     {
         # Images, without SVG, which runs scripts.
         "avif": "image/avif",
@@ -41,21 +41,17 @@ _INERT_TYPES = MappingProxyType(
         "webm": "video/webm",
         # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
         "doc": "application/msword",
-        "docx": (
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        ),
+        "docx": f"{_OFFICE}.wordprocessingml.document",
         "epub": "application/epub+zip",
         "odp": "application/vnd.oasis.opendocument.presentation",
         "ods": "application/vnd.oasis.opendocument.spreadsheet",
         "odt": "application/vnd.oasis.opendocument.text",
         "pdf": "application/pdf",
         "ppt": "application/vnd.ms-powerpoint",
-        "pptx": (
-            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-        ),
+        "pptx": f"{_OFFICE}.presentationml.presentation",
         "rtf": "application/rtf",
         "xls": "application/vnd.ms-excel",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
         # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
         "csv": "text/csv",
         "geojson": "application/geo+json",
@@ -127,9 +123,9 @@ def shorten_name(name: str) -> str:
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
     """
-    if len(name) <= MAX_NAME_LENGTH:
+    if len(name) <= _MAX_NAME:
         return name
-    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
+    return name[: _MAX_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> tuple[str, str]:
@@ -141,14 +137,14 @@ def stored_name(name: str) -> tuple[str, str]:
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
-    if stem and ending in _INERT_TYPES:
-        return base, _INERT_TYPES[ending]
+    if stem and ending in INERT_TYPES:
+        return base, INERT_TYPES[ending]
     # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    is_inert = inner in INERT_TYPES if dot else bool(stem)
     if ending in _COMPRESSED_TYPES and is_inert:
         return base, _COMPRESSED_TYPES[ending]
-    return f"{base}.bin", _INERT_TYPES["bin"]
+    return f"{base}.bin", INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:

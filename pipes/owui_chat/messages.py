@@ -143,7 +143,10 @@ def parse_messages(
         parts.append(_LEFT_OUT_PART)
     for message in _with_call_ids(newest):
         if with_thoughts and message.get("role") == "assistant":
-            parts += _thoughts(message)
+            # Servers have two names for it; a program gives back one of them, or both.
+            thoughts = map(message.get, ("reasoning_content", "reasoning"))
+            texts = [text for text in map(as_text, thoughts) if text.strip()]
+            parts += [AssistantThought(text) for text in texts[:1]]
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
 
@@ -167,12 +170,11 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if not own:
             yield message
         elif kind == "tool_use":
-            calls = as_list(message.get("tool_calls"))
-            yield {
-                **message,
-                "content": others,
-                "tool_calls": [*calls, *map(_usual_call, own)],
-            }
+            calls = list(as_list(message.get("tool_calls")))
+            for row in own:
+                function = {"name": row.get("name"), "arguments": row.get("input")}
+                calls.append({"id": row.get("id"), "function": function})
+            yield {**message, "content": others, "tool_calls": calls}
         else:
             for row in own:
                 output = row.get("content") or ""
@@ -183,12 +185,6 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 _PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
-
-
-def _usual_call(use: JsonObject) -> JsonObject:
-    """Return a call of Anthropic's in the form of Chat Completions."""
-    function = {"name": use.get("name"), "arguments": use.get("input")}
-    return {"id": use.get("id"), "function": function}
 
 
 def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -305,46 +301,36 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    counts: list[int] = []  # of the items of a request that a message may become
+    for message in messages:
+        calls = as_list(message.get("tool_calls"))
+        counts.append(1 + len(calls) + len(as_list(message.get(DETAILS_FIELD))))
+    surplus = sum(counts) - _MAX_ENTRIES
     if surplus <= 0:
         return messages
-    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
-    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
-    return [*first, *messages[max(start, len(first)) :]]
-
-
-def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question after `surplus` entries.
-
-    Without one it is that of the last question, or of the last message.
-    """
-    last = len(messages) - 1
-    entries_before = 0
+    least = math.ceil(surplus / _ENTRIES_AT_ONCE) * _ENTRIES_AT_ONCE
+    # The first question after so many, else the last question, or the last message.
+    start = len(messages) - 1
+    before = 0
     for index, message in enumerate(messages):
         if message.get("role") == "user":
-            if entries_before >= surplus:
-                return index
-            last = index
-        entries_before += _entry_count(message)
-    return last
-
-
-def _entry_count(message: JsonObject) -> int:
-    """Return how many items of a request a message may become."""
-    calls = as_list(message.get("tool_calls"))
-    details = as_list(message.get(DETAILS_FIELD))
-    return 1 + len(calls) + len(details)
+            start = index
+            if before >= least:
+                break
+        before += counts[index]
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
+    return [*first, *messages[max(start, len(first)) :]]
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     """Yield the parts of a message of the host; raises InvalidRequest."""
     content = message.get("content")
     match message.get("role"):
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
+        case "user" | "system" | "developer" as role:
+            own_role = "user" if role == "user" else "developer"
+            rows = content if isinstance(content, list) else [content]
+            parts = [_input_part(part, detail) for part in rows]
+            yield UserMessage({"type": "message", "role": own_role, "content": parts})
         case "assistant":
             # A refusal is what the model said, as a part or next to the content.
             text = _plain_text(content) or as_text(message.get("refusal"))
@@ -353,7 +339,18 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            for call in content_parts(message.get("tool_calls")):
+                call_id = str(call.get("id"))
+                function = call.get("function")
+                custom = call.get("custom")
+                if isinstance(function, dict):
+                    arguments = json_text(function.get("arguments")) or "{}"
+                    yield ToolCall(call_id, str(function.get("name")), arguments)
+                elif "function" not in call and isinstance(custom, dict):
+                    text = str(custom.get("input") or "")
+                    yield ToolCall(
+                        call_id, str(custom.get("name")), text, is_custom=True
+                    )
         case "tool":
             # An empty output is kept, because its call needs it. Some programs give an
             # object, as they do with arguments.
@@ -368,35 +365,6 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
-
-
-def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
-    """Yield the thought of an answer, under either name that servers have for it."""
-    for name in ("reasoning_content", "reasoning"):
-        text = as_text(message.get(name))
-        if text.strip():
-            yield AssistantThought(text)
-            return
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    """Yield the calls of an assistant's message."""
-    for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        function = call.get("function")
-        custom = call.get("custom")
-        if isinstance(function, dict):
-            arguments = json_text(function.get("arguments")) or "{}"
-            yield ToolCall(call_id, str(function.get("name")), arguments)
-        elif "function" not in call and isinstance(custom, dict):
-            text = str(custom.get("input") or "")
-            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [content]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -528,7 +496,20 @@ def attach_stored_messages(
     # Open WebUI removes the ids of messages from what it sends
     # (utils/middleware.py:1989), so only the order tells which stored message each one
     # is.
-    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    branch: list[StoredMessage] = []
+    for row_id, row in walk_branch(rows, question_id):
+        match row.get("role"):
+            case "user":
+                branch.append(StoredMessage(row, answer_id))
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                # The host merges those of the system into the instructions, where no
+                # one can tell whose words they are.
+                raise InvalidRequest(_HIDDEN_MESSAGE)
     is_announced = bool(metadata.get("regeneration_message_id") and users)
     if is_announced or _ends_with_wish(users, branch):
         # The last one says how to answer again, and is in the request alone.
@@ -582,10 +563,9 @@ def with_shown_words(
     and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
     chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    seen = set[str]()
-    for _, row in walk_branch(rows, question_id):
-        if row.get("role") == "assistant":
-            seen.add(as_text(row.get("content")))
+    branch = [row for _, row in walk_branch(rows, question_id)]
+    answers = [row for row in branch if row.get("role") == "assistant"]
+    seen = {as_text(answer.get("content")) for answer in answers}
     shown: list[ChatPart] = []
     for part in parts:
         text = part.text if isinstance(part, AssistantText) else ""
@@ -624,38 +604,14 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    stored: list[StoredMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            stored.append(part.stored)
-    return stored
+    users = (part for part in parts if isinstance(part, UserMessage))
+    return [user.stored for user in users if user.stored]
 
 
 _HIDDEN_MESSAGE = (
     "This chat contains a message that the page does not show and that could instruct "
     "the model. Nothing was sent: start a new chat."
 )
-
-
-def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
-) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first.
-
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where no one can tell whose words they are.
-    """
-    for row_id, row in walk_branch(rows, message_id):
-        match row.get("role"):
-            case "user":
-                yield StoredMessage(row, answer_id)
-                answer_id = ""
-            case "assistant":
-                answer_id = row_id
-            case "developer":
-                hidden[_plain_text(row.get("content"))] += 1
-            case _:
-                raise InvalidRequest(_HIDDEN_MESSAGE)
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:

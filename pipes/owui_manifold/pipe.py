@@ -11,33 +11,39 @@ How a request is handled, from Open WebUI's call to the last chunk.
 from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from manifold.views import (
+    client_view,
     failure_chunks,
     metadata_chunk,
+    page_result,
     readable_chunk,
+    whole_completion,
     whole_failure,
 )
+from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, item_type, text_message
-from openai_responses.json_input import JsonObject, as_list
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
-from owui_chat.older_calls import with_todays_tools
-from owui_chat.render.chunks import (
-    Chunk,
-    source_chunk,
-    whole_characters,
+from owui_chat.older_calls import in_older_form, with_todays_tools
+from owui_chat.render.chunks import Chunk, source_chunk, whole_characters
+from owui_chat.render.client_errors import (
+    ending_status,
+    exception_status,
+    seconds_to_wait,
 )
-from owui_chat.render.client_errors import exception_status
-from owui_chat.render.completions import ChunkRenderer, completion_text
+from owui_chat.render.completions import ChunkRenderer, completion_text, has_failed
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
@@ -45,33 +51,24 @@ from owui_manifold.call.context import (
     Caller,
     CheckedCall,
     PipeCall,
-    note_left_out,
-    page_emitter,
+    PipeMemory,
     read_caller,
 )
 from owui_manifold.call.log import RunLog
-from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
-from owui_manifold.host.context import EventEmitter, HostContext
 from owui_manifold.host.http_answers import event_stream, failed_answer
 from owui_manifold.host.open_webui import (
+    EventEmitter,
+    HostContext,
     StoredOutput,
     wait_for_database,
     without_forbidden_search,
 )
 from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.tasks import (
-    build_task_request,
-    lacks_task_model,
-)
+from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.report import report_refusal
-from owui_manifold.present.views import (
-    page_view,
-    stream_view,
-    whole_result,
-)
 from owui_manifold.run.answer import answer_events
 from owui_manifold.run.checkup import check_lines, unanswered_lines
 from owui_manifold.run.commands import (
@@ -158,7 +155,7 @@ class Pipe:
             fault=fault,
         )
         if permitted is not metadata:
-            note_left_out(call, {"web_search": "no permission for web search"})
+            call.note_left_out({"web_search": "no permission for web search"})
         if call.caller.streams:
             chunks = self._stream(call)
             return chunks if call.caller.has_page else event_stream(chunks)
@@ -174,7 +171,12 @@ class Pipe:
         """
         failed = True
         has_waited = False  # for the database, just before the last chunk
-        view = stream_view(call.caller)
+        view: NativeRenderer | ChunkRenderer
+        if call.caller.has_page:
+            # A channel shows no status lines.
+            view = _page_view(has_status_lines=not call.caller.is_in_channel)
+        else:
+            view = client_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
@@ -222,9 +224,9 @@ class Pipe:
         The host would show the text of an exception. To a plain client nothing but an
         error is an HTTP error: with status 200 it would be taken for an answer.
         """
-        emit = page_emitter(call)
+        emit = call.page_emitter()
         has_lines = emit is not None and not call.caller.is_in_channel
-        view = page_view(has_status_lines=has_lines)
+        view = _page_view(has_status_lines=has_lines)
         try:
             ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
@@ -238,7 +240,7 @@ class Pipe:
                 return result
             return failed_answer(result, exception_status(error), {})
         await _wait_to_store(call.caller)
-        return whole_result(call.caller, ended, view)
+        return _whole_result(call.caller, ended, view)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
@@ -247,7 +249,7 @@ class Pipe:
         """
         text = ""
         try:
-            ended = await self._watch(await self._answer(call), page_view())
+            ended = await self._watch(await self._answer(call), _page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
@@ -287,7 +289,7 @@ class Pipe:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
         if arrived.fault:
             raise arrived.fault
-        command = read_command(as_list(arrived.body.get("messages")))
+        command = read_command(arrived.messages)
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:
             call = await check_call(arrived)
@@ -306,7 +308,7 @@ class Pipe:
         request = await build_chat_request(call)
         account = call.account
         if account and account.endpoints:
-            check_again = partial(check_call, arrived._replace(account=account))
+            check_again = partial(check_call, replace(arrived, account=account))
             return answer_with_failover(
                 request, account.endpoints, check_again, self._connections
             )
@@ -331,6 +333,38 @@ class Pipe:
                 if isinstance(event, RunDone):
                     ended = event
         return ended
+
+
+def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:
+    """Return what renders an answer for Open WebUI."""
+    return NativeRenderer(
+        monotonic_seconds, HostedItems, has_status_lines=has_status_lines
+    )
+
+
+def _whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
+    """Return the whole answer at once; Open WebUI also gets the output items.
+
+    A program gets the status of a failure, and what there is of an answer with it.
+    """
+    if caller.is_open_webui:
+        has_advice = bool(view.advice)
+        return page_result(ended, caller.host_model, view, has_advice=has_advice)
+    result = whole_completion(ended, caller.host_model, view.report)
+    if caller.reads_older_calls:
+        result = in_older_form(result)
+    if not has_failed(ended.ending):
+        return result
+    # A program decides by the headers whether and when it asks again.
+    headers: dict[str, str] = {}
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        headers["Retry-After"] = str(seconds)
+    if ended.output:
+        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
+        # header says no. This answer has cost money, and its tools have run.
+        headers["x-should-retry"] = "false"
+    return failed_answer(result, ending_status(ended), headers)
 
 
 async def _wait_to_store(caller: Caller) -> None:

@@ -14,6 +14,8 @@ import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from pydantic import BaseModel, Field
+
 from owui_host.lookup import HostTooOld
 from owui_sandbox.calls import (
     SandboxCall,
@@ -22,20 +24,42 @@ from owui_sandbox.calls import (
     receive_attached,
 )
 from owui_sandbox.host import data_folder, private_paths
-from owui_sandbox.options import SandboxValves, StoredSandboxOptions
 from owui_sandbox.sandboxes import Sandboxes
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from sandbox.backend import SandboxBackend, SandboxLimits, SharedLimits
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
-from sandbox.options import build_sandbox_limits
+from sandbox.options import SandboxOptions, build_sandbox_limits
 from sandbox.tools import SandboxTools
 from sandbox.workspaces import WorkspacePool
-from shells.json_valve import read_json_valve
+from shells.valve_texts import read_json_valve
 
 _FOLDER = "openai_responses_sandbox"
 """Where the workspaces are, in the server's data folder."""
 _SECONDS_PER_HOUR = 3600.0
 _LOG = logging.getLogger("openai_responses_sandbox")
+
+
+class StoredSandboxOptions(SandboxOptions):
+    """What SANDBOX_OPTIONS of this tool can hold."""
+
+    hours: int = Field(
+        default=24,
+        ge=1,
+        le=720,
+        description="How long the files of a chat are kept after their last use, 1 to "
+        "720.",
+    )
+
+
+class SandboxValves(BaseModel):
+    """The settings that an administrator sees."""
+
+    SANDBOX_OPTIONS: str = Field(
+        default="",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `hours` that its files are kept, `wheels` (a folder of packages to "
+        'import). Example: `{"seconds": 60, "wheels": "/srv/wheels"}`.',
+    )
 
 
 class Tools:

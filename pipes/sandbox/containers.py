@@ -7,12 +7,7 @@ from contextlib import suppress
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE
 
-from sandbox.backend import (
-    NOBODY_UID,
-    RUN_ENVIRONMENT,
-    SandboxLimits,
-    find_program,
-)
+from sandbox.backend import NOBODY_UID, RUN_ENVIRONMENT, SandboxLimits, find_program
 from sandbox.processes import ChildProcess, start_process
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
@@ -34,7 +29,6 @@ class _ContainerProcess:
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:

@@ -33,7 +33,7 @@ class Row:
     bounds: tuple[int, int] | None = None
     """The least and the most of a number; one outside of them becomes the nearest. The
     host shows no reason for a refused value, so nobody is told for a valve. For a key,
-    an administrator is (shells/json_valve.py)."""
+    an administrator is (shells/valve_texts.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""
@@ -108,11 +108,9 @@ def _key_field(default: object, row: Row, **limits: Any) -> Any:
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     """Return the rows of a class of settings, by their names."""
-    rows: dict[str, Row] = {}
-    for name, field in valves.model_fields.items():
-        if isinstance(field.json_schema_extra, Row):
-            rows[name] = field.json_schema_extra
-    return rows
+    fields = valves.model_fields.items()
+    extras = {name: field.json_schema_extra for name, field in fields}
+    return {name: row for name, row in extras.items() if isinstance(row, Row)}
 
 
 class OldName(NamedTuple):

@@ -5,13 +5,7 @@ checks both against these protocols. So only plain data goes between them, and e
 the pipe, which the filter passes back without reading them.
 """
 
-from collections.abc import (
-    AsyncGenerator,
-    Awaitable,
-    Callable,
-    Mapping,
-    Sequence,
-)
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, Protocol, TypeAlias, TypedDict, TypeVar
 
 ADMINISTRATION_ID = "openai_responses_administration"

@@ -1,5 +1,6 @@
-"""Who asks, as Open WebUI says it to both shells."""
+"""Who asks, as Open WebUI says it to both shells, and what callers may not set."""
 
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from openai_responses.json_input import JsonObject, as_list, value_at
@@ -89,3 +90,35 @@ class ChatCaller(NamedTuple):
         (socket/main.py:1369 of 0.12.4).
         """
         return self.is_in_channel or self.task == "moa_response_generation"
+
+
+MAY_SET_KEY = "EXPERT_JSON, caller_may_set,"
+"""How a message about its unknown words begins. The words differ: in the pipe they open
+what is otherwise the administrator's, in the agents any key of a request."""
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
+
+
+PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
+
+
+def left_out_line(
+    who: str,
+    left_out: Mapping[str, str],
+    is_new: Callable[[str], bool],
+    advice: str = PERMISSION_ADVICE,
+) -> str:
+    """Return the line of the log about what a request lost.
+
+    `left_out` has the reason of each name, if the advice does not say it. Each name is
+    logged once per caller: a client sends the same settings again and again.
+    """
+    new: list[str] = []
+    for name, reason in left_out.items():
+        shown = name[:_LONGEST_LEFT_OUT]
+        if is_new(f"{who}: {shown}"):
+            new.append(f"{shown} ({reason})" if reason else shown)
+    if not new:
+        return ""
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"

@@ -75,12 +75,23 @@ def _report_failure(
     code = api_word(error.code or ended.ending.code)
     error_type = api_word(error.type)
     param = api_word(error.param)
+    # The ids by which OpenAI's support finds an answer. After a safety stop the notice
+    # names a `review_target`.
+    notice = error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     # Without an answer, our own message is all that says why.
     cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
     log.warn(
         f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-        f"param {param}, {_ids_in_log(trace)}. {cause}",
+        f"param {param}, {', '.join(ids)}. {cause}",
     )
     ending = advised_ending(ended.ending, shell)
     shown = with_error_id(log, message or ending.message)
@@ -90,25 +101,6 @@ def _report_failure(
 
 
 _REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return the ids by which OpenAI's support finds an answer, for the log.
-
-    After a safety stop the notice names a `review_target`.
-    """
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
-
-
 _MAX_SHOWN_TEXT = 500
 _MAX_READ_TEXT = 5000
 

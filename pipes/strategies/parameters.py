@@ -21,7 +21,10 @@ from pydantic import (
 )
 
 from openai_responses.json_input import clamp_number
+from openai_responses.loop.spending import Budget
+from openai_responses.loop.tools import CallTexts
 from settings.table import Row, StoredValves, row_field, rows_of, valve
+from strategies.guard import TOOL_FAILED_TEXT
 from strategies.guide import BUILT_IN_GUIDES, NO_GUIDE, Guide
 from strategies.policy import PolicyStyle
 
@@ -30,6 +33,10 @@ STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_react": "GPT-5 ReAct",
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
+
+
+_MAX_CALLS = 1000
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
 
 
 class StrategyParameters(BaseModel):
@@ -186,6 +193,32 @@ class StrategyParameters(BaseModel):
             raise ValueError("it must be a number")
         least, most = bounds
         return clamp_number(value, least, most, least)
+
+    def budget(self, calls: int = _MAX_CALLS) -> Budget:
+        """Return the limits of an answer, which may make so many `calls`."""
+        return Budget(
+            rounds=self.maximum_iterations,
+            calls=calls,
+            seconds=self.maximum_seconds,
+            tokens=self.maximum_tokens,
+        )
+
+    def call_texts(self, calls: int = _MAX_CALLS) -> CallTexts:
+        """Return what the model reads of a call that failed or was not made.
+
+        Those about rounds and failures are specified
+        (docs/reference/pipelines-server.md, "Texts for the model").
+        """
+        return CallTexts(
+            failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
+            rounds=f"Maximum iteration limit ({self.maximum_iterations}) reached. Cannot "
+            "call tool '{tool}'. Please consider increasing the iteration limit.",
+            calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
+            seconds=f"Time limit ({self.maximum_seconds:g} s) reached. Cannot call tool "
+            "'{tool}'.",
+            tokens=f"Token limit ({self.maximum_tokens}) reached. Cannot call tool "
+            "'{tool}'.",
+        )
 
 
 PARAMETERS = rows_of(StrategyParameters)

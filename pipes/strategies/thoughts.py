@@ -36,26 +36,11 @@ from openai_responses.items import (
     move_annotations,
 )
 from openai_responses.json_input import as_text
-from openai_responses.loop.events import (
-    HiddenMessage,
-    ResponseDone,
-    RunDone,
-    RunEvent,
-)
-from openai_responses.transport.stream import (
-    ItemAdded,
-    ItemDone,
-    ItemEvent,
-    TextDelta,
-)
+from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone, RunEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited
 from strategies.shown_parts import ShownPart, announcement
-from strategies.think_tags import (
-    TextSpan,
-    ThinkTagParser,
-    answer_text,
-    parse_spans,
-)
+from strategies.think_tags import TextSpan, ThinkTagParser, answer_text, parse_spans
 
 
 class IntermediateTexts:

@@ -20,7 +20,7 @@ from releasing.contents import (
 from releasing.download_page import PAGE, download_page
 from releasing.imports import models_file
 from releasing.packed import pack
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 
 def write_release(folder: Path) -> None:

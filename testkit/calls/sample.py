@@ -10,12 +10,12 @@ from owui_manifold.call.context import (
     Caller,
     CheckedCall,
     PipeCall,
+    PipeMemory,
     resolve_call,
 )
 from owui_manifold.call.log import RunLog
-from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.valves import UserValves, Valves
-from owui_manifold.host.context import HostContext
+from owui_manifold.host.open_webui import HostContext
 from owui_manifold.host.threads import ToolThreads
 from simulator import Simulator
 
@@ -79,13 +79,13 @@ def arrived_call(
     who = caller or SAVED
     config = config_of(valves, user_valves, context.metadata, is_admin=who.is_admin)
     return PipeCall(
-        body,
-        who,
-        config,
-        PipeMemory(),
-        RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
-        context,
-        ToolThreads(),
+        body=body,
+        caller=who,
+        config=config,
+        memory=PipeMemory(),
+        log=RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
+        host=context,
+        threads=ToolThreads(),
     )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -256,7 +257,7 @@ async def run_events(words: str, **more: Any) -> AsyncGenerator[AnswerEvent, Non
     async with Simulator() as sim:
         host = host_context({"get_weather": tool})
         call = call_of(chat(words, **more), valves_for(sim), host=host)
-        call = call._replace(account=await account(model=call.caller.model))
+        call = replace(call, account=await account(model=call.caller.model))
         prepared = await build_chat_request(call)
         try:
             async with aclosing(answer_events(prepared, connections)) as events:

@@ -31,7 +31,6 @@ from runs.tools import (
     out_of_time,
 )
 from strategies.guard import TOOL_FAILED_TEXT, GuardedTools
-from strategies.limits import build_call_texts
 from strategies.parameters import StrategyParameters
 
 PARSE = "tool arguments parse error: "
@@ -171,7 +170,7 @@ class Bench:
             self.guard,
             limits=CallLimits(**limits),
             log=self.logged.append,
-            texts=build_call_texts(StrategyParameters()),
+            texts=StrategyParameters().call_texts(),
         )
 
     async def answer(self, call: Item) -> ToolResult:

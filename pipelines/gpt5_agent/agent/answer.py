@@ -6,17 +6,13 @@ ask the user, the run ends early and the host calls the agent again. The strateg
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 
 from gpt5_agent.agent.calls import ChatJudge
 from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
-from gpt5_agent.agent.preparation import (
-    PreparedRun,
-    is_as_configured,
-    prepare_run,
-)
+from gpt5_agent.agent.preparation import PreparedRun, is_as_configured, prepare_run
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
     AgentEvent,
@@ -29,8 +25,8 @@ from gpt5_agent.events import (
     StepStarted,
 )
 from gpt5_agent.request import AgentRequest
-from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
+from manifold.models import cost_of_request
 from manifold.views import log_metadata
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import COMPLETED, ending_of_exception
@@ -49,17 +45,12 @@ from openai_responses.loop.run import (
 )
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
-from openai_responses.models.usage import (
-    Cost,
-    Usage,
-    add_usage,
-    window_share,
-)
+from openai_responses.models.facts import ModelFacts
+from openai_responses.models.usage import Cost, Usage, add_usage, window_share
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
-from strategies.limits import build_budget
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata
 from strategies.thoughts import read_answer_text
@@ -127,25 +118,9 @@ class _Agent:
             trace=self._run_end.trace,
         )
 
-    def own_cost(self) -> Cost | None:
-        """Return what this call cost, also where another server has other prices.
-
-        Limits in money count it.
-        """
-        usages = self._spending.own_usages
-        if not usages:
-            return None
-        facts = self._request.model.facts
+    def cost_of(self, usages: Sequence[Usage], facts: ModelFacts) -> Cost | None:
+        """Return what responses of the answer cost, with the prices of `facts`."""
         endpoint = self._request.endpoint
-        return cost_of_request(self._prepared.request, endpoint, facts, usages)
-
-    def shown_cost(self) -> Cost | None:
-        """Return what the answer cost so far, unless only its server knows prices."""
-        endpoint = self._request.endpoint
-        facts = self._request.model.facts
-        if not endpoint.serves_openai:
-            facts = facts._replace(prices=None)
-        usages = self._spending.usages
         return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
@@ -326,7 +301,7 @@ async def run_agent(
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    spending = Spending(build_budget(request.parameters))
+    spending = Spending(request.parameters.budget())
     agent: _Agent | None = None
     kind = "cancelled"
     try:
@@ -340,7 +315,11 @@ async def run_agent(
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
-        report = AnswerReport(cost=agent.own_cost() if agent else None)
+        # Limits in money count what this call cost, also where another server has other
+        # prices.
+        own = spending.own_usages
+        cost = agent.cost_of(own, request.model.facts) if agent and own else None
+        report = AnswerReport(cost=cost)
         if agent is not None and not agent.is_over:
             yield report
             yield ended
@@ -404,7 +383,13 @@ async def _start_agent(
 def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str, agent: _Agent | None
 ) -> RunMetadata:
-    """Return what an answer took; there is no agent if the question was refused."""
+    """Return what an answer took; there is no agent if the question was refused.
+
+    What it cost is not known if only its server knows prices.
+    """
+    facts = request.model.facts
+    if not request.endpoint.serves_openai:
+        facts = facts._replace(prices=None)
     return RunMetadata(
         strategy=request.strategy,
         model=request.model.id,
@@ -412,7 +397,7 @@ def _build_metadata(
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        cost=agent.shown_cost() if agent else None,
+        cost=agent.cost_of(spending.usages, facts) if agent else None,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, request.model.facts),
+        window_share=window_share(spending.last_usage, facts),
     )

@@ -31,7 +31,6 @@ from openai_responses.loop.tools import (
 )
 from owui_chat.host_tools import CALL_TOOL
 from strategies.guard import GuardedTools, parse_arguments
-from strategies.limits import build_call_texts
 
 
 class _OfferedTools:
@@ -109,7 +108,7 @@ class ChatJudge:
             limits=self._own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
-            texts=build_call_texts(request.parameters),
+            texts=request.parameters.call_texts(),
             judge=self,
         )
 

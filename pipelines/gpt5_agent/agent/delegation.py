@@ -16,7 +16,6 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
-from strategies.limits import build_budget
 
 DELEGATE = "delegate"
 MAX_TASKS_AT_ONCE = 3
@@ -87,8 +86,7 @@ class DelegateTool:
                 seconds = min(seconds, self.spending.seconds_left)
             try:
                 async with asyncio.timeout(seconds):
-                    budget = build_budget(request.parameters)
-                    spending = Spending(budget, self.spending)
+                    spending = Spending(request.parameters.budget(), self.spending)
                     return await self.run_task(request, spending)
             except TimeoutError:
                 return tool_error("the time of the task is used up.")

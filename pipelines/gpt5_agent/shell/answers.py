@@ -11,11 +11,7 @@ from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
-from gpt5_agent.shell.call import (
-    PipelineCall,
-    build_agent_request,
-    build_endpoint,
-)
+from gpt5_agent.shell.call import PipelineCall, build_agent_request, build_endpoint
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer
 from manifold.learning import RepairLearning, repair_scope

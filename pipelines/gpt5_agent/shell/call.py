@@ -18,11 +18,7 @@ from gpt5_agent.shell.sealing import is_sealed, reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, retirement
-from manifold.request_settings import (
-    call_limits,
-    request_timeouts,
-    settings_of_valves,
-)
+from manifold.request_settings import call_limits, request_timeouts, settings_of_valves
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number, well_formed

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from openai_responses.requests.parameters import ACCOUNT_KEYS, ANSWER_KEYS
-from shells.caller_settings import unknown_permissions
-from shells.valve_words import comma_list
+from shells.caller import MAY_SET_KEY
+from shells.valve_texts import comma_list, unknown_words
 from strategies.parameters import PARAMETERS
 
 _CHAT_KEYS = frozenset(
@@ -58,7 +58,7 @@ def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
     known = _SETTINGS | _CHAT_KEYS
     advice = "No key that requests may set has such a name."
-    return unknown_permissions(comma_list(may_set.lower()), known, advice)
+    return unknown_words(MAY_SET_KEY, comma_list(may_set.lower()), known, advice)
 
 
 def select_keys(

@@ -95,7 +95,14 @@ class HostFiles:
         """Store a file, return its row; raises HostFileError."""
         name, media_type = stored_name(name)
         boundary = token_hex(16)
-        body = _build_form(name, media_type, content, boundary)
+        head = (
+            f"--{boundary}\r\n"
+            'Content-Disposition: form-data; name="file"; '
+            f'filename="{_header_text(name)}"\r\n'
+            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+        )
+        end = f"\r\n--{boundary}--"
+        body = head.encode("utf-8", "replace") + content + end.encode()
         form_type = f"multipart/form-data; boundary={boundary}"
         return await self._call_json("POST", "files/?process=false", body, form_type)
 
@@ -214,17 +221,6 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
             raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
         if not chunk:
             return bytes(body)
-
-
-def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
-    head = (
-        f"--{boundary}\r\n"
-        'Content-Disposition: form-data; name="file"; '
-        f'filename="{_header_text(name)}"\r\n'
-        f"Content-Type: {_header_text(media_type)}\r\n\r\n"
-    )
-    end = f"\r\n--{boundary}--"
-    return head.encode("utf-8", "replace") + content + end.encode()
 
 
 def _header_text(text: str) -> str:

@@ -20,7 +20,7 @@ from gpt5_agent.shell.sealing import UNREADABLE_SECRET
 from gpt5_agent.shell.valves import Valves, ValveSettings, read_valve_settings
 from openai_responses.endpoint import url_parts
 from openai_responses.json_input import parse_json_object
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 ACCESS_VARIABLE = "GPT5_AGENT_ALLOW"
 

@@ -7,6 +7,7 @@ valves are read.
 """
 
 import re
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 from pydantic import (
@@ -26,18 +27,14 @@ from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, row_field, rows_of, valve
-from shells.json_valve import read_json_valve
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPELINE_SHELL
+from shells.valve_texts import read_json_valve
 from strategies.parameters import ParameterValves
 
-_PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
-_MARKDOWN_CODE = re.compile("`([^`]*)`")
-
-
-def _plain_quotes(text: str) -> str:
-    """Return Markdown with quotes for backticks: the page shows plain text."""
-    return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
+_QUOTED = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
+_quote_code = partial(re.compile("`([^`]*)`").sub, _QUOTED)
+"""Puts quotes in the place of Markdown's backticks: the page shows plain text."""
 
 
 class Valves(SharedValves, ParameterValves):
@@ -47,7 +44,7 @@ class Valves(SharedValves, ParameterValves):
     """
 
     model_config = ConfigDict(
-        json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
+        json_schema_extra=page_schema("pipelines", SHARED, _quote_code)
     )
     old_names = old_names("pipelines", AgentExpertKeys)
 

@@ -25,10 +25,7 @@ from gpt5_agent.shell.call import (
     build_endpoint,
 )
 from gpt5_agent.shell.log import AgentLog
-from gpt5_agent.shell.own_tools import (
-    TERMINAL_WORKSPACE,
-    open_host_files,
-)
+from gpt5_agent.shell.own_tools import TERMINAL_WORKSPACE, open_host_files
 from gpt5_agent.shell.valves import Valves, read_valve_settings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.listeners import HttpListener, StdinListener

@@ -24,7 +24,7 @@ from typing import Any
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, has_web_scheme, item_type
 from openai_responses.json_input import JsonObject, as_mapping, value_at
-from owui_chat.file_names import shorten_name
+from owui_chat.file_names import INERT_TYPES, shorten_name
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
     Attachment,
@@ -87,26 +87,14 @@ def _readable_url(url: str) -> str:
     return f"data:{media_type};base64,{payload}" if media_type else ""
 
 
-PDF_TYPE = "application/pdf"
-_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENTS = "csv doc docx json md odt pdf ppt pptx rtf tsv xls xlsx"
 _DOCUMENT_TYPES = {
-    "pdf": PDF_TYPE,
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": f"{_OFFICE}.wordprocessingml.document",
+    **{ending: INERT_TYPES[ending] for ending in _DOCUMENTS.split()},
     "htm": "text/html",
     "html": "text/html",
-    "json": "application/json",
-    "md": "text/markdown",
-    "odt": "application/vnd.oasis.opendocument.text",
-    "ppt": "application/vnd.ms-powerpoint",
-    "pptx": f"{_OFFICE}.presentationml.presentation",
-    "rtf": "application/rtf",
-    "tsv": "text/tab-separated-values",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     "xml": "text/xml",
 }
+PDF_TYPE = _DOCUMENT_TYPES["pdf"]
 _PLAIN_TEXT = (
     "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
     "tex toml ts tsx txt vb yaml yml"
@@ -227,13 +215,25 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     one in the message that is asked.
     """
     question = question_index(parts)
-    resolved: list[ChatPart] = []
-    for position, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            is_asked = position == question
-            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
-        else:
-            resolved.append(part)
+    resolved = list(parts)
+    for position, message in enumerate(parts):
+        if not isinstance(message, UserMessage):
+            continue
+        images = [part for part in message.content if item_type(part) == "input_image"]
+        if not images:
+            continue
+        # The host puts the attached images into a message in their order, without names.
+        names = [file.name for file in message.attachments if file.is_image]
+        if len(names) != len(images):
+            names = [""] * len(images)
+        remaining = iter(names)
+        content: list[Item] = []
+        for part in message.content:
+            readable: Item | str = part
+            if item_type(part) == "input_image":
+                readable = _readable_image(part, next(remaining), scale)
+            content.append(part_or_note(readable, is_asked=position == question))
+        resolved[position] = message.with_content(content)
     return resolved
 
 
@@ -350,29 +350,6 @@ def _files_without_row(
     return own, others[: _MAX_ATTACHMENTS - len(own)]
 
 
-def _with_readable_images(
-    message: UserMessage, scale: _Scale, *, is_asked: bool
-) -> UserMessage:
-    """Return a message in which the API can read every image (`resolve_images`).
-
-    The host puts the attached images into a message in their order, without names.
-    """
-    images = [part for part in message.content if item_type(part) == "input_image"]
-    if not images:
-        return message
-    names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != len(images):
-        names = [""] * len(images)
-    remaining = iter(names)
-    parts: list[Item] = []
-    for part in message.content:
-        readable: Item | str = part
-        if item_type(part) == "input_image":
-            readable = _readable_image(part, next(remaining), scale)
-        parts.append(part_or_note(readable, is_asked=is_asked))
-    return message.with_content(parts)
-
-
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
@@ -405,9 +382,11 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
     """
     urls_by_position: dict[int, list[str]] = {}
     for position, user in user_messages(parts).items():
-        urls = _tool_image_urls(user)
-        if urls:
-            urls_by_position[position] = urls
+        content = user.content
+        if content and content[0].get("text") == _HOST_PROMPT:
+            urls = [str(image.get("image_url") or "") for image in content[1:]]
+            if urls and "" not in urls:
+                urls_by_position[position] = urls
     if not urls_by_position:
         return list(parts)
     counts = _image_counts(rows)
@@ -441,17 +420,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
-
-
-def _tool_image_urls(message: UserMessage) -> list[str]:
-    """Return the images of a message that the host made; of any other none."""
-    content = message.content
-    if not content or content[0].get("text") != _HOST_PROMPT:
-        return []
-    urls = [str(image.get("image_url") or "") for image in content[1:]]
-    if "" in urls:
-        return []
-    return urls
 
 
 def _assign_images(

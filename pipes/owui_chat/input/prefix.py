@@ -19,12 +19,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from openai_responses.items import Item, text_message
-from openai_responses.json_input import (
-    JsonBudget,
-    JsonObject,
-    JsonTooLarge,
-    as_mapping,
-)
+from openai_responses.json_input import JsonBudget, JsonObject, JsonTooLarge, as_mapping
 from openai_responses.requests.turns import Turn, read_turn
 from owui_chat.messages import ChatPart, StoredMessage, UserMessage, stored_messages
 from owui_chat.storage.records import message_key, text_digest
@@ -45,28 +40,20 @@ _Unseal = Callable[[str, str], object]
 """Returns the JSON value that was encrypted for a message's id, or None."""
 
 
-class NewLine(NamedTuple):
-    """A line that the instructions did not have before."""
-
-    line_index: int
-    """Its place among the lines of the new instructions."""
-    text: str
-
-
 class SentContext(NamedTuple):
     """What one run sent in addition to the chat.
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
     cannot be stated in lines. The others store the lines that were `new` compared with
-    what the branch had sent, and those that were `gone`. `turn` is what the API's model
-    was asked for.
+    what the branch had sent, each with its index among all lines, and those that were
+    `gone`. `turn` is what the API's model was asked for.
     """
 
     injected: JsonObject | None = None
     model: str = ""
     instructions: str | None = None
-    new: tuple[NewLine, ...] = ()
+    new: tuple[tuple[int, str], ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
@@ -75,11 +62,7 @@ class SentContext(NamedTuple):
         fields = self._asdict()
         fields["model"] = self.model or None
         fields["turn"] = self.turn.wire() if self.turn else None
-        kept: dict[str, Any] = {}
-        for name, value in fields.items():
-            if value not in (None, ()):
-                kept[name] = value
-        return kept
+        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -153,7 +136,7 @@ def sent_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            message = _change_message(context)
+            message = change_message(context)
             if message:
                 changes[answer_id] = message
             lines = _changed_lines(lines, context)
@@ -178,10 +161,7 @@ def change_instructions(
     present = _lines(instructions)
     old_lines = set(earlier.lines)
     present_lines = set(present)
-    new: list[NewLine] = []
-    for index, line in enumerate(present):
-        if line not in old_lines:
-            new.append(NewLine(index, line))
+    new = [row for row in enumerate(present) if row[1] not in old_lines]
     gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
@@ -192,12 +172,6 @@ def change_instructions(
     if not new and not gone:
         return SentContext()
     return change
-
-
-def change_notice(change: SentContext) -> UserMessage | None:
-    """Return the message that states a change, or None if nothing changed."""
-    message = _change_message(change)
-    return UserMessage(message) if message else None
 
 
 def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
@@ -241,7 +215,21 @@ def drop_repeated_context(
     earlier question has in front of it, as it was `sent`, is not sent a second time. A
     compaction, after the answers that are `compacted`, replaces the earlier text.
     """
-    earlier_texts = _injected_texts(parts, sent, compacted)
+    # The texts of earlier questions around which the host put something, as sent. The
+    # last question of the row is the one that is asked: an answer that is continued was
+    # sent with it before.
+    questions: list[tuple[UserMessage, StoredMessage]] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            questions.append((part, part.stored))
+    earlier_texts: list[str] = []
+    for question, stored in questions[:-1]:
+        before_it = sent.get(stored.answer_id, _NOTHING).injected
+        if before_it:
+            message = _apply_injected_context(question, stored.words, before_it)
+            earlier_texts += _input_texts(message)
+        if stored.answer_id in compacted:
+            earlier_texts.clear()
     texts: list[Any] = []
     for text in injected["texts"]:
         if isinstance(text, list) and len(text[0]) >= _MIN_REPEATED:
@@ -251,31 +239,6 @@ def drop_repeated_context(
                 continue
         texts.append(text)
     return {**injected, "texts": texts}
-
-
-def _injected_texts(
-    parts: Sequence[ChatPart],
-    sent: Mapping[str, SentContext],
-    compacted: Set[str],
-) -> list[str]:
-    """Return the texts of earlier questions around which the host put something, as sent.
-
-    The last question of the row is the one that is asked: an answer that is continued
-    was sent with it before.
-    """
-    questions: list[tuple[UserMessage, StoredMessage]] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            questions.append((part, part.stored))
-    texts: list[str] = []
-    for question, stored in questions[:-1]:
-        injected = sent.get(stored.answer_id, _NOTHING).injected
-        if injected:
-            message = _apply_injected_context(question, stored.words, injected)
-            texts += _input_texts(message)
-        if stored.answer_id in compacted:
-            texts.clear()
-    return texts
 
 
 def model_turns(
@@ -348,13 +311,13 @@ def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
 
-def _change_message(change: SentContext) -> Item | None:
+def change_message(change: SentContext) -> Item | None:
     """Return the message that tells changed instructions, or None for no change."""
     lines: list[str] = []
     if change.instructions is not None:
         lines += ["They are now:", change.instructions]
     if change.new:
-        lines += ["New lines:", *(line.text for line in change.new)]
+        lines += ["New lines:", *(line for _, line in change.new)]
     if change.gone:
         lines += ["Lines that no longer hold:", *change.gone]
     if not lines:
@@ -399,7 +362,7 @@ def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
-        new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
+        new=tuple((index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
         turn=turn,
     )

@@ -35,12 +35,7 @@ from owui_chat.citations import (
 from owui_chat.events import AnswerEvent, AnswerReport
 from owui_chat.files import file_lines
 from owui_chat.older_calls import in_older_form
-from owui_chat.render.chunks import (
-    Chunk,
-    Chunks,
-    client_usage,
-    metadata_field,
-)
+from owui_chat.render.chunks import Chunk, Chunks, client_usage, metadata_field
 from owui_chat.render.client_errors import ending_error
 
 _GAP = "\n\n"
@@ -338,11 +333,8 @@ def _answer_messages(ended: RunDone) -> list[Item]:
     """Return the messages that are the answer; commentary only if that is all."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    answer: list[Item] = []
-    for message in messages:
-        if not is_commentary(message) or message == closing:
-            answer.append(message)
-    return answer or messages
+    said = [item for item in messages if not is_commentary(item) or item == closing]
+    return said or messages
 
 
 def _clean_text(message: Item) -> str:

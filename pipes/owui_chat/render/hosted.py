@@ -39,7 +39,7 @@ from openai_responses.transport.stream import (
 )
 from owui_chat.citations import strip_tracking
 from owui_chat.code import code_host_item, replay_code
-from owui_chat.render.chunks import Chunk, Chunks, host_event, status_chunk
+from owui_chat.render.chunks import Chunks, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
 from owui_chat.wording import plural
 
@@ -176,27 +176,24 @@ class _SearchHostItem(_HostedItem):
                 yield self._shown.begin(_search_host_item(begun))
             case ItemDone():
                 yield self._shown.end(self._host_index, _search_host_item(event.item))
-                if search_pages(event.item):
-                    yield _pages_chunk(event.item)
+                addresses = map(strip_tracking, search_pages(event.item))
+                pages = list(dict.fromkeys(addresses))
+                if not pages:
+                    return
+                # A status line that opens to the pages.
+                description = f"Searched {plural(len(pages), 'site')}"
+                queries = ", ".join(search_queries(event.item))
+                if queries:
+                    description += f" for {queries}"
+                status = {
+                    "action": "web_search",
+                    "description": description,
+                    "urls": pages,
+                    "done": True,
+                }
+                yield host_event("status", status)
             case RunDone():
                 yield self._shown.update(self._host_index, status="incomplete")
-
-
-def _pages_chunk(item: Item) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    addresses = [strip_tracking(address) for address in search_pages(item)]
-    pages = list(dict.fromkeys(addresses))
-    description = f"Searched {plural(len(pages), 'site')}"
-    queries = ", ".join(search_queries(item))
-    if queries:
-        description += f" for {queries}"
-    status = {
-        "action": "web_search",
-        "description": description,
-        "urls": pages,
-        "done": True,
-    }
-    return host_event("status", status)
 
 
 def _search_host_item(item: Item) -> Item:

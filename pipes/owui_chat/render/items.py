@@ -115,11 +115,9 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    kept: Item = {}
-    for name, value in item.items():
-        if name != "encrypted_content" and value is not None:
-            kept[name] = value
-    return kept
+    given = {name: value for name, value in item.items() if value is not None}
+    given.pop("encrypted_content", None)
+    return given
 
 
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."

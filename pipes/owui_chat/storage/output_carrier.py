@@ -18,12 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from openai_responses.items import (
-    Item,
-    content_parts,
-    is_call,
-    is_call_output,
-)
+from openai_responses.items import Item, content_parts, is_call, is_call_output
 from openai_responses.json_input import (
     MAX_JSON_BYTES,
     JsonBudget,

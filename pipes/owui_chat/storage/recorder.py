@@ -44,12 +44,7 @@ from owui_chat.events import CitedEvent, Marker, TurnDetails
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.images import is_stored_image, stored_item
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.records import (
-    UNSHOWN_TEXT,
-    Record,
-    omit_shown_text,
-    text_digest,
-)
+from owui_chat.storage.records import UNSHOWN_TEXT, Record, omit_shown_text, text_digest
 from owui_chat.storage.shown_text import refer_to_shown, refers_to_shown
 from owui_chat.storage.signature import Sign
 

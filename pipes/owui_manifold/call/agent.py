@@ -17,7 +17,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
 )
-from shells.json_valve import read_json_valve
+from shells.valve_texts import read_json_valve
 from strategies.parameters import (
     DEFAULTS,
     PARAMETERS,

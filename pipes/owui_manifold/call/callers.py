@@ -5,6 +5,7 @@ filters added and what is stored with the model.
 """
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from typing import Any
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, clamp_number
@@ -17,11 +18,11 @@ from owui_manifold.call.agent import (
     stated_parameters,
     with_stated_parameters,
 )
-from owui_manifold.call.context import CheckedCall, note_left_out
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.host.open_webui import administrator_params
-from shells.caller_settings import PERMISSION_ADVICE, unknown_permissions
-from shells.valve_words import comma_list
+from shells.caller import MAY_SET_KEY, PERMISSION_ADVICE
+from shells.valve_texts import comma_list, unknown_words
 
 LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
@@ -33,16 +34,6 @@ _CLOSED_FIELDS = list(
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
-def _tool_words() -> list[str]:
-    """Return the words that open tools: types, and fields as `type.field`."""
-    words: list[str] = []
-    for kind in TOOL_KINDS.values():
-        for name in kind.types:
-            words.append(name)
-            words += [f"{name}.{field}" for field in kind.closed_fields]
-    return words
-
-
 _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
@@ -50,7 +41,13 @@ _KNOWN_WORDS = {
     *ACCOUNT_KEYS,
     *COSTLY_PARAMETERS,
     *RULING_PARAMETERS,
-    *_tool_words(),
+    *(name for kind in TOOL_KINDS.values() for name in kind.types),
+    *(
+        f"{name}.{field}"
+        for kind in TOOL_KINDS.values()
+        for name in kind.types
+        for field in kind.closed_fields
+    ),
 }
 
 
@@ -65,8 +62,8 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, opened, most, stored)
-    note_left_out(call, _left_out(call.body, body, opened), PERMISSION_ADVICE)
-    return call._replace(body=body)
+    call.note_left_out(_left_out(call.body, body, opened), PERMISSION_ADVICE)
+    return replace(call, body=body)
 
 
 def _left_out(
@@ -114,7 +111,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     for name in CALLER_PARAMETERS:
         if name not in stated and call.body.get(name) is not None:
             left_out[name] = "not a valid value"
-    note_left_out(call, left_out)
+    call.note_left_out(left_out)
     opened = _opened_words(call)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
     values = dict(agent.parameters)
@@ -123,8 +120,8 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         is_costly = name in COSTLY_PARAMETERS
         limit = f" limit is {values[name]:g}" if is_costly else ""
         reasons[name] = f"the administrator's{limit}"
-    note_left_out(call, reasons, PERMISSION_ADVICE)
-    return call._replace(agent=agent)
+    call.note_left_out(reasons, PERMISSION_ADVICE)
+    return replace(call, agent=agent)
 
 
 def caller_may_set_error(expert: PipeExpertKeys) -> str:
@@ -132,7 +129,7 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     entries = comma_list(expert.caller_may_set.lower())
     words = [_word_of_entry(entry) for entry in entries]
     advice = "No parameter and no type of tool has such a name."
-    return unknown_permissions(words, _KNOWN_WORDS, advice)
+    return unknown_words(MAY_SET_KEY, words, _KNOWN_WORDS, advice)
 
 
 def _opened_words(call: CheckedCall) -> set[str]:

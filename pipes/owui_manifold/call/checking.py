@@ -11,7 +11,7 @@ from openai_responses.errors import REASON_GIVEN, InvalidRequest
 from openai_responses.json_input import as_text
 from owui_manifold.call.agent import answering_name
 from owui_manifold.call.callers import apply_stated_parameters, drop_forbidden_keys
-from owui_manifold.call.config import Config, build_endpoint
+from owui_manifold.call.config import build_endpoint
 from owui_manifold.call.context import CheckedCall, PipeCall, resolve_call
 from owui_manifold.call.research import check_research
 from owui_manifold.call.valves import CALL_TOKENS
@@ -23,7 +23,7 @@ from owui_manifold.host.open_webui import (
 )
 from shells.administration import ADMINISTRATION_ID, CallFacts, EndpointQueue
 from shells.valve_messages import PIPE_SHELL, valve_error
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _NO_ENTRA = (
     f"AUTH `entra_id` needs the filter {ADMINISTRATION_ID}. An administrator has to "
@@ -49,7 +49,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
         administration = await active_administration(call.host.request)
         if administration is not None:
             account = await administration.begin(call_facts(call))
-            call = call._replace(account=account)
+            call = replace(call, account=account)
     endpoints = call.account.endpoints if call.account else None
     return await _check_at(call, endpoints)
 
@@ -70,7 +70,7 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
             expert=config.expert.model_copy(update={"entra_scope": scope}),
             shell=config.shell._replace(in_entry=frozenset(values)),
         )
-        call = call._replace(config=config)
+        call = replace(call, config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     # An address that cannot be used is an error of ours: the filter's, which would look
@@ -101,16 +101,24 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
 
 def call_facts(call: PipeCall) -> CallFacts:
     """Return what the administration's filter is told of a call."""
+    config = call.config
+    # Whoever has the administrator's headers may be served without a valid key, and so
+    # may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
+    user_pays = False
+    if config.own_key:
+        endpoint = build_endpoint(config.valves, config.own_key)
+        is_openai = not endpoint.is_gateway and not endpoint.is_azure
+        user_pays = is_openai and not endpoint.extra_headers
     return CallFacts(
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=answering_name(call.caller.model, call.config.agent),
+        model=answering_name(call.caller.model, config.agent),
         host_model=call.caller.host_model,
         task=call.caller.task,
-        base_url=call.config.valves.BASE_URL,
-        has_own_key=bool(call.config.own_key),
-        user_pays=_user_pays(call.config),
+        base_url=config.valves.BASE_URL,
+        has_own_key=bool(config.own_key),
+        user_pays=user_pays,
     )
 
 
@@ -133,25 +141,12 @@ async def calls_to_each_endpoint(
         caller = call.caller._replace(
             host_model=f"{call.caller.function_id}.{trial.model}"
         )
-        trial_call = arrived._replace(account=call.account, caller=caller)
+        trial_call = replace(arrived, account=call.account, caller=caller)
         try:
             checks.append(await _check_at(trial_call, trial.endpoints))
         except InvalidRequest as error:
             checks.append(str(error))
     return checks
-
-
-def _user_pays(config: Config) -> bool:
-    """Say whether a user's own key pays for a call.
-
-    Whoever has the administrator's headers may be served without a valid key, and so
-    may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
-    """
-    if not config.own_key:
-        return False
-    endpoint = build_endpoint(config.valves, config.own_key)
-    is_openai = not endpoint.is_gateway and not endpoint.is_azure
-    return is_openai and not endpoint.extra_headers
 
 
 async def _entra_token(call: PipeCall) -> str:

@@ -5,7 +5,7 @@ The switches of the composer come from filters (`owui_controls`), in
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -29,22 +29,13 @@ from owui_manifold.call.expert import (
 )
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
-from owui_manifold.call.valves import (
-    CALL_TOKENS,
-    TOOL_SWITCHES,
-    UserValves,
-    Valves,
-)
+from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Valves
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
-from shells.endpoint_valves import (
-    endpoint_of_valves,
-    missing_key_error,
-    read_headers,
-)
+from shells.endpoint_valves import endpoint_of_valves, missing_key_error, read_headers
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
-from shells.valve_words import comma_list, unknown_words
+from shells.valve_texts import comma_list, unknown_words
 from strategies.parameters import StrategyParameters
 
 
@@ -110,9 +101,17 @@ def read_config(
     file_input = body.get(FILE_INPUT_KEY)
     if file_input in ("off", "pdf", "all"):
         chosen = chosen.model_copy(update={"FILE_INPUT": file_input})
-    switches = metadata.get(_SWITCHES_KEY)
-    choices = _read_user_choices(valves, chosen, switches, is_admin=is_admin)
-    own = choices.allowed
+    switched, wants_agent, switch_problem = _read_switches(metadata.get(_SWITCHES_KEY))
+    chosen = chosen.model_copy(update=switched)
+    permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
+    own, refused = _permitted_choices(chosen, permitted)
+    own_key = own.API_KEY.strip()
+    if own_key and valves.USER_API_KEYS == "off":
+        refused.append("API_KEY")
+        own_key = ""
+    if wants_agent and _AGENT_WORD not in permitted:
+        refused.append("AGENT")
+        wants_agent = False
 
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
@@ -129,8 +128,8 @@ def read_config(
     problems = (
         rules_problem,
         timeouts_problem,
-        _permission_error(valves.USER_MAY_CHANGE),
-        choices.problem,
+        _read_permissions(valves.USER_MAY_CHANGE)[1],
+        switch_problem,
         *agent_problems,
         prices_problem,
         *expert_problems,
@@ -141,7 +140,7 @@ def read_config(
 
     # The valves as they hold for this call.
     changes = _chosen_values(valves, own, is_admin=is_admin)
-    if choices.own_key:
+    if own_key:
         # What a user's own key does not get, such as the administrator's headers.
         given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
         for name, row in rows_of(Valves).items():
@@ -166,7 +165,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
-        own_key=choices.own_key,
+        own_key=own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
         approval_rules=rules,
@@ -178,8 +177,8 @@ def read_config(
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         agent=agent,
-        wants_agent=choices.agent,
-        refused=choices.refused,
+        wants_agent=wants_agent,
+        refused=refused,
     )
 
 
@@ -246,70 +245,39 @@ _UNCHANGED = dict(UserValves())
 
 _AGENT_WORD = "agent"
 """The word for the switch that has no user valve."""
-_MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
-
-
-class _UserChoices(NamedTuple):
-    """What a user chose, in the user valves and with the composer's switches."""
-
-    allowed: UserValves
-    """Without the choices that the user may not make."""
-    own_key: str
-    """The user's own API key, if the administrator permits one."""
-    agent: bool
-    """Whether the chat's model is to be an agent."""
-    refused: Sequence[str]
-    """The names of the choices that the user may not make."""
-    problem: str
-    """The message about switches that cannot be read."""
-
 
 FILE_INPUT_KEY = "file_input"
 """A custom parameter of a chat, with the words of the user valve."""
 
 
-def _read_user_choices(
-    valves: Valves, user: UserValves, switches: object, *, is_admin: bool
-) -> _UserChoices:
-    """Return what a user chose and may choose.
+def _read_switches(switches: object) -> tuple[dict[str, object], bool, str]:
+    """Return the user valves that the composer's switches set, and if one is the agent's.
 
-    `switches` is what the composer's filters wrote into the metadata.
+    Also the message about switches that cannot be read.
     """
+    if not isinstance(switches, Mapping):
+        return {}, False, ""
+    if switches.get("version") != SWITCH_CONTRACT:
+        return {}, False, _OTHER_SWITCH_CONTRACT
     changed: dict[str, object] = {}
-    wants_agent = False
-    problem = ""
-    if isinstance(switches, Mapping):
-        if switches.get("version") != SWITCH_CONTRACT:
-            problem = _OTHER_SWITCH_CONTRACT
-        else:
-            for kind, valve in TOOL_SWITCHES.items():
-                if switches.get(kind):
-                    changed[valve] = "on"
-            if switches.get("thinking") in REASONING_EFFORTS:
-                changed["REASONING_EFFORT"] = switches["thinking"]
-            wants_agent = bool(switches.get(_AGENT_WORD))
+    for kind, valve in TOOL_SWITCHES.items():
+        if switches.get(kind):
+            changed[valve] = "on"
+    if switches.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = switches["thinking"]
+    return changed, bool(switches.get(_AGENT_WORD)), ""
 
-    permitted = _permitted_words("all" if is_admin else valves.USER_MAY_CHANGE)
-    chosen = {**vars(user), **changed}
-    refused: list[str] = []
+
+def _permitted_choices(
+    chosen: UserValves, permitted: Collection[str]
+) -> tuple[UserValves, list[str]]:
+    """Return what a user chose and may choose, and the names of all other choices."""
+    values = vars(chosen)
+    refused: dict[str, object] = {}
     for word, name in _CHOICES.items():
-        if word not in permitted and chosen[name] != _UNCHANGED[name]:
-            changed[name] = _UNCHANGED[name]
-            refused.append(name)
-    own_key = user.API_KEY.strip()
-    if own_key and valves.USER_API_KEYS == "off":
-        refused.append("API_KEY")
-        own_key = ""
-    if wants_agent and _AGENT_WORD not in permitted:
-        refused.append("AGENT")
-        wants_agent = False
-    return _UserChoices(
-        allowed=user.model_copy(update=changed) if changed else user,
-        own_key=own_key,
-        agent=wants_agent,
-        refused=refused,
-        problem=problem,
-    )
+        if word not in permitted and values[name] != _UNCHANGED[name]:
+            refused[name] = _UNCHANGED[name]
+    return chosen.model_copy(update=refused), list(refused)
 
 
 def _chosen_values(
@@ -333,23 +301,21 @@ def _chosen_values(
 
 def may_change(word: str, valves: Valves, *, is_admin: bool) -> bool:
     """Say whether a user may change what a word of USER_MAY_CHANGE means."""
-    return is_admin or word in _permitted_words(valves.USER_MAY_CHANGE)
+    return is_admin or word in _read_permissions(valves.USER_MAY_CHANGE)[0]
 
 
 @lru_cache(maxsize=8)
-def _permitted_words(words: str) -> frozenset[str]:
-    """Return what USER_MAY_CHANGE allows; `all` means each word."""
-    permitted = comma_list(words.lower())
-    return _MAY_CHANGE_WORDS if "all" in permitted else frozenset(permitted)
+def _read_permissions(text: str) -> tuple[frozenset[str], str]:
+    """Return the words that USER_MAY_CHANGE allows, and the message about unknown ones.
 
-
-@lru_cache(maxsize=8)
-def _permission_error(user_may_change: str) -> str:
-    """Return the message about unknown words of USER_MAY_CHANGE, if any."""
-    known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
+    `all` means each word.
+    """
+    choices = (*_CHOICES, _AGENT_WORD)
+    known = (*choices, "all", "nothing")
+    words = comma_list(text.lower())
     advice = f"Choose from {', '.join(known)}."
-    words = comma_list(user_may_change.lower())
-    return unknown_words("USER_MAY_CHANGE", words, known, advice)
+    problem = unknown_words("USER_MAY_CHANGE", words, known, advice)
+    return frozenset(choices if "all" in words else words), problem
 
 
 _KEY_LEVELS = ("nothing", "headers", "all")

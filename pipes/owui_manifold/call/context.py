@@ -1,31 +1,36 @@
 """One call of the pipe, in two stages: as it arrives, and once it has been checked."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any
 
 from manifold.models import answering_model, retirement
+from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
+from openai_responses.recent_texts import RecentTexts, UserReports
+from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.config import Config
 from owui_manifold.call.log import RunLog
-from owui_manifold.call.memory import PipeMemory
+from owui_manifold.call.uploads import UploadMemory
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.context import EventEmitter, HostContext
+from owui_manifold.host.open_webui import EventEmitter, HostContext
 from owui_manifold.host.threads import ToolThreads
 from shells.administration import CallAccount
 from shells.caller import (
     CHANNEL,
     ChatCaller,
     is_program,
+    left_out_line,
     uses_older_calls,
     wants_usage_chunk,
 )
-from shells.caller_settings import left_out_line
+from shells.model_list import ModelList
 
 _ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
@@ -83,7 +88,44 @@ def read_caller(
     )
 
 
-class PipeCall(NamedTuple):
+_MAX_REASONS = 50
+_MAX_REASON_CHARACTERS = 64
+"""Of why the API left something out: it says so, so both are limited."""
+
+
+class PipeMemory(RecentTexts):
+    """What all calls of the pipe remember: of keys, models and files.
+
+    Itself it knows which notices were shown and logged.
+    """
+
+    def __init__(
+        self,
+        listed: ModelList | None = None,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty, but for the models that are `listed`."""
+        super().__init__(now=now)
+        self.listed = listed or ModelList()
+        self.repairs = RepairMemory(now)
+        self.uploads = UploadMemory(now)
+        self.refused_uploads = UserReports(now=now)
+        """Accounts that take no files for Python, by the users who met it."""
+        self.left_out = RecentTexts(now=now)
+        """What the log has said of callers' requests: they choose the names in it."""
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON_CHARACTERS]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipeCall:
     """One call of the pipe as it arrives, and what it shares with others."""
 
     body: JsonObject
@@ -94,33 +136,58 @@ class PipeCall(NamedTuple):
     host: HostContext
     threads: ToolThreads
     """Where tools run that are not coroutines."""
-    user: JsonObject = MappingProxyType({})
+    user: JsonObject = field(default_factory=dict)
     """The host's `__user__`."""
     account: CallAccount | None = None
     """What the administration's filter decides about the call, if it is active."""
     fault: Exception | None = None
     """What went wrong before there was anything that could tell it."""
 
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Those of the body; none if it has no list of them."""
+        return as_list(self.body.get("messages"))
 
-class CheckedCall(NamedTuple):
-    """A call with its endpoint and model.
+    def page_emitter(self) -> EventEmitter | None:
+        """Return what sends events apart from the answer; None if no page shows them.
+
+        The host stores some of them, and raises what its database reports: a line that
+        is lost is no reason to lose the answer.
+        """
+        emit = self.host.event_emitter
+        if emit is None or not self.caller.has_page:
+            return None
+
+        async def emit_if_possible(event: JsonObject) -> None:
+            with suppress(Exception):
+                await emit(event)
+
+        return emit_if_possible
+
+    def note_left_out(self, left_out: Mapping[str, str], advice: str = "") -> None:
+        """Log what a request lost, with the reason of each; each once a day for a caller.
+
+        With `advice`, an administrator can change that.
+        """
+        who = f"user {self.caller.user_id}"
+        line = left_out_line(who, left_out, self.memory.left_out.first_time, advice)
+        if line and advice:
+            self.log.warn(line)
+        elif line:
+            self.log.note(line)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedCall(PipeCall):
+    """A call with its endpoint and model, whose body has only what the caller may set.
 
     Its tools, limits and files are checked later.
     """
 
-    body: JsonObject
-    """Only what the caller may set."""
-    caller: Caller
-    config: Config
     endpoint: Endpoint
     """Where its requests go."""
     model: ResolvedModel
     """What answers it."""
-    memory: PipeMemory
-    log: RunLog
-    host: HostContext
-    threads: ToolThreads
-    account: CallAccount | None
     agent: AgentMode | None
     """How an agent answers, if one does."""
 
@@ -128,11 +195,6 @@ class CheckedCall(NamedTuple):
     def valves(self) -> Valves:
         """The administrator's settings, with what the user chose in their place."""
         return self.config.valves
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """Those of the body; none if it has no list of them."""
-        return as_list(self.body.get("messages"))
 
     @property
     def model_id(self) -> str:
@@ -163,64 +225,20 @@ class CheckedCall(NamedTuple):
         return retirement(listed, self.endpoint)
 
 
-def page_emitter(call: PipeCall | CheckedCall) -> EventEmitter | None:
-    """Return what sends events apart from the answer; None if no page shows them.
-
-    The host stores some of them, and raises what its database reports: a line that is
-    lost is no reason to lose the answer.
-    """
-    emit = call.host.event_emitter
-    if emit is None or not call.caller.has_page:
-        return None
-
-    async def emit_if_possible(event: JsonObject) -> None:
-        with suppress(Exception):
-            await emit(event)
-
-    return emit_if_possible
-
-
-def note_left_out(
-    call: PipeCall | CheckedCall, left_out: Mapping[str, str], advice: str = ""
-) -> None:
-    """Log what a request lost, with the reason of each; each once a day for a caller.
-
-    With `advice`, an administrator can change that.
-    """
-    who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.memory.left_out.first_time, advice)
-    if line and advice:
-        call.log.warn(line)
-    elif line:
-        call.log.note(line)
-
-
 def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """Return a call with the model that answers it at an endpoint.
 
     Raises InvalidRequest for unusable overrides.
     """
     caller = call.caller
-    parameters = call.config.agent
-    chosen = resolve_model(caller.model, _usable_overrides(call.config))
+    config = call.config
+    chosen = resolve_model(caller.model, _usable_overrides(config))
     agent = None
     if not caller.task:
-        is_switched = call.config.wants_agent
-        agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = call.memory.listed.as_listed(chosen, endpoint)
-    return CheckedCall(
-        body=call.body,
-        caller=caller,
-        config=call.config,
-        endpoint=endpoint,
-        model=answering_model(chosen, endpoint),
-        memory=call.memory,
-        log=call.log,
-        host=call.host,
-        threads=call.threads,
-        account=call.account,
-        agent=agent,
-    )
+        agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
+    listed = call.memory.listed.as_listed(chosen, endpoint)
+    model = answering_model(listed, endpoint)
+    return CheckedCall(**vars(call), endpoint=endpoint, model=model, agent=agent)
 
 
 def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:

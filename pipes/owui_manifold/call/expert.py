@@ -11,8 +11,7 @@ from pydantic import BaseModel, ConfigDict, field_validator
 
 from settings.expert_keys import ExpertKeys
 from settings.table import key
-from shells.json_valve import read_json_valve
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list, read_json_valve
 
 
 class PipeExpertKeys(ExpertKeys):

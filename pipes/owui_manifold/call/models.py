@@ -13,15 +13,12 @@ from openai_responses.models.choice import newest_models
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.agent import add_agents, read_agent_parameters
-from owui_manifold.call.config import (
-    build_endpoint,
-    named_models,
-)
+from owui_manifold.call.config import build_endpoint, named_models
 from owui_manifold.call.expert import read_expert_json
 from owui_manifold.call.valves import CALL_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.model_list import ModelList
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _HOST_SECONDS = 15.0
 """By then the host has stored the list for which it asked: it waits for the servers of
@@ -79,7 +76,6 @@ async def list_models(
     except ResponsesError:  # the chat shows the error
         models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
     listed = comma_list(valves.MODEL_ID)
-    names = list[str]()
     today = utc_today().isoformat()
     usable = None
     is_complete = True
@@ -98,9 +94,7 @@ async def list_models(
     newest: list[str] = []
     if is_complete:
         newest = newest_models(today, usable) or newest_models(today)
+    names: list[str] = []
     for name in listed:
-        if name == "auto":
-            names += newest
-        else:
-            names.append(name)
+        names += newest if name == "auto" else [name]
     return {name: resolve_model(name, models) for name in names}

@@ -27,10 +27,11 @@ _NO_SERVER = (
     "{} cannot research: the model's server does not offer OpenAI's web search."
 )
 _NO_SEARCH = "{} cannot research: you may not use web search."
-_BEGINNING = (
+RESEARCH_BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "
     f"{RESEARCH_OUTPUT_TOKENS:,} tokens of reasoning and answer."
 )
+"""The line with which an answer begins."""
 _SET_BY_NAME = (
     "max_completion_tokens",
     "max_output_tokens",
@@ -52,11 +53,6 @@ def check_research(call: CheckedCall) -> None:
         raise InvalidRequest(_NO_MODEL.format(model.name))
     if call.account and "web_search" in call.account.limits.forbidden_tools():
         raise InvalidRequest(_NO_SEARCH.format(model.name), remedy="rule")
-
-
-def research_beginning(model: ResolvedModel) -> str:
-    """Return the line with which an answer begins; empty if nothing is researched."""
-    return _BEGINNING if model.research else ""
 
 
 def research_body(body: JsonObject, model: ResolvedModel) -> dict[str, Any]:

@@ -351,14 +351,9 @@ class ToolSetting(NamedTuple):
     valve: str
     """The administrator's: a switch, or what the tool works with."""
     user_valve: str = ""
-    """The user's own switch; empty if there is none."""
+    """The user's own switch; empty where the administrator's is more than on or off."""
     replaced: tuple[str, ...] = ()
     """Open WebUI's own tools for the same purpose."""
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether the administrator's valve says nothing but on or off."""
-        return bool(self.user_valve)
 
 
 TOOL_SETTINGS: Mapping[str, ToolSetting] = {
@@ -381,6 +376,6 @@ TOOL_SETTINGS: Mapping[str, ToolSetting] = {
 TOOL_SWITCHES: Mapping[str, str] = {
     kind: setting.user_valve
     for kind, setting in TOOL_SETTINGS.items()
-    if setting.is_switch
+    if setting.user_valve
 }
 """The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""

@@ -28,8 +28,12 @@ from openai_responses.loop.tools import (
 from openai_responses.requests.tools import ToolNames
 from owui_chat.wording import plural, value_with_escapes
 from owui_manifold.host.callables import function_names
-from owui_manifold.host.context import EventCall, HostContext
-from owui_manifold.host.open_webui import is_valid_question, resolve_dispatched
+from owui_manifold.host.open_webui import (
+    EventCall,
+    HostContext,
+    is_valid_question,
+    resolve_dispatched,
+)
 
 
 def build_approver(
@@ -163,17 +167,6 @@ read the field.
 async def _ask_in_page(event_call: EventCall, calls: Sequence[AskedCall]) -> list[bool]:
     """Show the host's approval card; say of each call whether it is allowed.
 
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
-    card = _approval_card(calls)
-    answer = await event_call({"type": "confirmation", "data": card})
-    return [answer is True for _ in calls]
-
-
-def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
-    """Return what the host's card shows of calls.
-
     An older host shows the message alone, so it holds the arguments.
     """
     names = [call.name for call in calls]
@@ -195,7 +188,7 @@ def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
     wanted = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
     if len(names) > 1:
         wanted = f"{plural(len(names), 'call')} of {wanted}"
-    return {
+    card = {
         "title": title,
         "message": (
             f"The model wants to use {wanted} with:\n\n"
@@ -208,3 +201,7 @@ def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
         },
         "timeout_ms": _MAX_WAITING_MS,
     }
+    answer = await event_call({"type": "confirmation", "data": card})
+    # Without an answer the host returns an object, so only True is an approval
+    # (docs/reference/open-webui.md, "Dialogs").
+    return [answer is True for _ in calls]

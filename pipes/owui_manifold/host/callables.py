@@ -5,16 +5,13 @@ Every assumption about a function that is not ours is made here.
 
 import inspect
 import re
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.spending import Pause
-from owui_manifold.host.context import EventCall
-
-HostFunction = Callable[..., Coroutine[Any, Any, Any]]
-"""A tool's function as the host wraps it: async, even if the tool never waits."""
+from owui_manifold.host.open_webui import EventCall, HostFunction
 
 _OWN_NAME = "function_name"
 """The host's variable in the function of a server's tool: its name on the server."""

@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 from base64 import b64decode
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from importlib import import_module
@@ -23,13 +23,40 @@ from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
 from owui_host.task_models import TASK_MODEL_SETTINGS
 from owui_host.users import HostUser, user_model
-from owui_manifold.host.callables import HostFunction
-from owui_manifold.host.context import HostContext
 from shells.administration import (
     ADMINISTRATION_CONTRACT,
     ADMINISTRATION_ID,
     Administration,
 )
+
+EventCall = Callable[[dict[str, Any]], Awaitable[Any]]
+"""Sends an event to the page of the caller, and returns its answer."""
+
+EventEmitter = Callable[[JsonObject], Coroutine[Any, Any, None]]
+"""Sends an event to the page of the caller; the host stores some of them."""
+
+
+class HostContext(NamedTuple):
+    """What the host passes in addition to the chat."""
+
+    tools: Mapping[str, JsonObject]
+    request: Any
+    metadata: JsonObject
+    event_call: EventCall | None
+    event_emitter: EventEmitter | None
+
+    @property
+    def continues(self) -> bool:
+        """Whether the answer has begun and is continued."""
+        return bool(self.metadata.get("assistant_message_id"))
+
+    def is_builtin(self, name: str) -> bool:
+        """Say whether a tool is one of the host's own."""
+        return bool(value_at(self.tools, name, "type") == "builtin")
+
+
+HostFunction = Callable[..., Coroutine[Any, Any, Any]]
+"""A tool's function as the host wraps it: async, even if the tool never waits."""
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;

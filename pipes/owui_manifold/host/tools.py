@@ -35,8 +35,8 @@ from owui_manifold.host.callables import (
     stopping_clocks,
     tool_secrets,
 )
-from owui_manifold.host.context import HostContext
 from owui_manifold.host.open_webui import (
+    HostContext,
     citation_sources,
     process_tool_result,
     store_tool_image,

@@ -10,17 +10,14 @@ was sent before stays (`owui_chat/input/prefix.py`). When the switch is off agai
 next question says which lines no longer hold.
 """
 
-from dataclasses import replace
-
 from manifold.preparation import OfferedTools
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.resolve import ResolvedModel
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.host.context import HostContext
+from owui_manifold.host.open_webui import HostContext
 from shells.valve_messages import PIPE_SHELL, valve_error
 from strategies.guard import GuardedTools
 from strategies.instructions import build_strategy_instructions
-from strategies.limits import build_budget, build_call_texts
 from strategies.policy import choose_style
 
 
@@ -53,10 +50,9 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
     limit of all chats.
     """
     tools = GuardedTools(toolset.tools, toolset.judge)
-    budget = build_budget(agent.parameters)
     return toolset._replace(
         tools=tools,
         judge=tools,
-        budget=replace(budget, calls=max_calls),
-        texts=build_call_texts(agent.parameters, max_calls),
+        budget=agent.parameters.budget(max_calls),
+        texts=agent.parameters.call_texts(max_calls),
     )

@@ -50,17 +50,13 @@ from owui_chat.input.prefix import (
     SentInstructions,
     apply_sent_context,
     change_instructions,
-    change_notice,
+    change_message,
     drop_repeated_context,
     find_injected_context,
     model_turns,
     sent_instructions,
 )
-from owui_chat.input.summary import (
-    SUMMARY_HEADING,
-    THREAD_HEADING,
-    take_conversation,
-)
+from owui_chat.input.summary import SUMMARY_HEADING, THREAD_HEADING, take_conversation
 from owui_chat.messages import (
     ChatPart,
     UserMessage,
@@ -75,8 +71,8 @@ from owui_chat.storage.output_carrier import restore_from_outputs, stored_output
 from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall, note_left_out
-from owui_manifold.call.research import research_beginning, research_body
+from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.research import RESEARCH_BEGINNING, research_body
 from owui_manifold.host.open_webui import (
     listed_messages,
     model_system_prompt,
@@ -263,7 +259,7 @@ async def _choose_model(
         )
 
     model = call.model
-    reason = research_beginning(model)
+    reason = RESEARCH_BEGINNING if model.research else ""
     choice = await run_work(size, choose)
     if choice:
         name, why = choice
@@ -273,7 +269,7 @@ async def _choose_model(
         return model, reason
     forbidden = call.account.limits.forbidden_tools()
     wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
-    note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+    call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
@@ -392,7 +388,7 @@ def _first_fields(
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
-    note_left_out(call, dict.fromkeys(names, reason))
+    call.note_left_out(dict.fromkeys(names, reason))
     return request
 
 
@@ -477,9 +473,9 @@ def _keep_prefix(
     # A new question has the change in front of it. If an answer is continued, what has
     # changed since it began is told at its end.
     change = change_instructions(told, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
+    message = change_message(change)
+    if message:
+        prefix.append(UserMessage(message))
     return chat._replace(parts=prefix, instructions=told.first), request, new
 
 

@@ -43,11 +43,17 @@ async def add_documents(
     """
     result = list(parts)
     question = question_index(parts)
-    reader = _DocumentReader(user, wanted)
+    left = _MAX_DOCUMENT_BYTES
     for index, part in enumerate(parts):
-        if isinstance(part, UserMessage) and part.attachments:
-            documents = await reader.read(part, is_asked=index == question)
-            result[index] = part.with_content([*documents, *part.content])
+        if not isinstance(part, UserMessage) or not part.attachments:
+            continue
+        documents: list[Item] = []
+        for file in part.attachments:
+            document, size = await _read_document(file, user, wanted, left)
+            left -= size
+            if document is not None:
+                documents.append(part_or_note(document, is_asked=index == question))
+        result[index] = part.with_content([*documents, *part.content])
     return result
 
 
@@ -94,56 +100,39 @@ def _wanted_type(name: str, declared: str, wanted: str) -> str:
     return ""
 
 
-class _DocumentReader:
-    """Reads the documents of a request, up to the limit for all of them."""
+async def _read_document(
+    file: Attachment, user: HostUser | None, wanted: str, left: int
+) -> tuple[Item | str | None, int]:
+    """Return a document and its size, of which as many bytes are `left`.
 
-    def __init__(self, user: HostUser | None, wanted: str) -> None:
-        self._user = user
-        self._wanted = wanted
-        self._left = _MAX_DOCUMENT_BYTES
+    A text says why it cannot be sent; None: it is not for the model.
+    """
+    if file.is_image:
+        return None, 0
+    stored = await readable_file(file.file_id, user)
+    name = file.name
+    declared = file.content_type
+    if stored:
+        name = name or shorten_name(stored.name)
+        declared = declared or stored.media_type
+    kind = _wanted_type(name, declared, wanted)
+    if not kind:
+        return None, 0
+    if stored is None:
+        return GONE_FILE.format(name), 0
+    if stored.size > left:
+        return _TOO_LARGE.format(name), 0
 
-    async def read(self, message: UserMessage, *, is_asked: bool) -> list[Item]:
-        """Return the documents of a message that are for the model.
+    def make_document(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
 
-        One that cannot be sent is a note, and raises for the message that is asked.
-        """
-        parts: list[Item] = []
-        for file in message.attachments:
-            part = await self._read_part(file)
-            if part is not None:
-                parts.append(part_or_note(part, is_asked=is_asked))
-        return parts
-
-    async def _read_part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent; None if it is not for the model."""
-        if file.is_image:
-            return None
-        stored = await readable_file(file.file_id, self._user)
-        name = file.name
-        declared = file.content_type
-        if stored:
-            name = name or shorten_name(stored.name)
-            declared = declared or stored.media_type
-        kind = _wanted_type(name, declared, self._wanted)
-        if not kind:
-            return None
-        if stored is None:
-            return GONE_FILE.format(name)
-        if stored.size > self._left:
-            return _TOO_LARGE.format(name)
-
-        def make_document(content: bytes) -> tuple[Item, int]:
-            return document_part(name, kind, content), len(content)
-
-        # The host may not know the size. One byte more tells that the file is longer.
-        document = await read_file(stored, make_document, self._left + 1)
-        if document is None:
-            return GONE_FILE.format(name)
-        part, size = document
-        if size > self._left:
-            return _TOO_LARGE.format(name)
-        self._left -= size
-        return part
+    # The host may not know the size. One byte more tells that the file is longer.
+    document = await read_file(stored, make_document, left + 1)
+    if document is None:
+        return GONE_FILE.format(name), 0
+    if document[1] > left:
+        return _TOO_LARGE.format(name), 0
+    return document
 
 
 async def load_stored_images(

@@ -10,12 +10,7 @@ from typing import Any
 from manifold.preparation import MAX_TOOLS, OfferedTools
 from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, tool_name
-from openai_responses.json_input import (
-    JsonObject,
-    as_mapping,
-    as_text,
-    compact_json,
-)
+from openai_responses.json_input import JsonObject, as_mapping, as_text, compact_json
 from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import (
     ResolvedModel,
@@ -30,6 +25,7 @@ from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
     PLACE_NAMES,
     SEARCH_VALVE,
+    ImageOptions,
     PipeExpertKeys,
     read_file_search_options,
     read_image_options,
@@ -59,8 +55,25 @@ def hosted_tools(
         is_on = name in config.tool_kinds or (model.research and name == "web_search")
         if not is_on or not _takes_kind(model, name):
             continue
-        build = _BUILDERS.get(name)
-        tools = build(config, model) if build else [{"type": name, **kind.least}]
+        tools: Sequence[Item]
+        match name:
+            case "web_search":
+                tools = [_web_search(config, model)]
+            case "file_search":
+                tools = _file_search(config)
+            case "mcp":
+                rules = config.approval_rules
+                tools = [put_under_rules(row, rules) for row in config.remote.tools]
+            case "code_interpreter":
+                container = dict(kind.least["container"])
+                if config.expert.code_memory != "1g":  # the default
+                    container["memory_limit"] = config.expert.code_memory
+                tools = [{"type": name, "container": container}]
+            case "image_generation":
+                given = _image_options(config).model_dump(exclude_unset=True)
+                tools = [{**given, "type": name}]
+            case _:
+                tools = [{"type": name, **kind.least}]
         usable += [tool for tool in tools if may_offer(tool, repairs)]
     replaced: set[str] = set()
     for tool in usable:
@@ -77,7 +90,7 @@ def _takes_kind(model: ResolvedModel, kind: str) -> bool:
     return takes_hosted_tool(model, kind)
 
 
-def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+def _file_search(config: Config) -> Sequence[Item]:
     """Return the search in the stores of the valve, if it names any.
 
     Raises InvalidRequest for options that cannot be read: a search without the
@@ -97,33 +110,17 @@ def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 _FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
 
 
-def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool, with the memory of its container if that is not the default."""
-    tool = TOOL_KINDS["code_interpreter"]
-    container = dict(tool.least["container"])
-    if config.expert.code_memory != "1g":
-        container["memory_limit"] = config.expert.code_memory
-    return [{"type": tool.type, "container": container}]
-
-
-def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    rules = config.approval_rules
-    return [put_under_rules(server, rules) for server in config.remote.tools]
-
-
-def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+def _image_options(config: Config) -> ImageOptions:
     options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    given = options.model_dump(exclude_unset=True)
-    return [{**given, "type": "image_generation"}]
+    return options
 
 
 def image_model_name(config: Config) -> str:
     """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    return options.model
+    return _image_options(config).model
 
 
-def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
+def _web_search(config: Config, model: ResolvedModel) -> Item:
     """Return the web search with the options of WEB_SEARCH_OPTIONS.
 
     A model that researches has an unlimited budget for what searches return; one that
@@ -155,7 +152,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     budget = "unlimited" if model.research else options.return_token_budget
     if budget != "default" and takes_search_budget(model):
         tool["return_token_budget"] = budget
-    return [tool]
+    return tool
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
@@ -200,16 +197,6 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
-
-
-_BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
-    "web_search": _web_search,
-    "file_search": _file_search,
-    "mcp": _remote_servers,
-    "code_interpreter": _code_interpreter,
-    "image_generation": _image_generation,
-}
-"""What builds a kind of tools from the valves; the others have no options."""
 
 
 def called_tools(

@@ -1,11 +1,12 @@
 """What a request has in addition to the chat: tools, settings, limits of efforts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from manifold.costs import completion_window
 from manifold.learning import has_fields_of, repair_scope
+from manifold.models import completion_window, cost_of_request
 from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import settings_of_valves
 from openai_responses.appended import APPENDED
@@ -14,10 +15,8 @@ from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.facts import ModelFacts
-from openai_responses.models.resolve import (
-    REASONING_EFFORTS,
-    ResolvedModel,
-)
+from openai_responses.models.resolve import REASONING_EFFORTS, ResolvedModel
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import hash_ids
@@ -25,7 +24,7 @@ from openai_responses.requests.tools import is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.config import build_endpoint, read_config
-from owui_manifold.call.context import CheckedCall, note_left_out
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import USER_TOKENS
 from owui_manifold.prepare.hosted_tools import (
@@ -36,7 +35,7 @@ from owui_manifold.prepare.hosted_tools import (
 from owui_manifold.prepare.python_files import PythonFile
 from owui_manifold.store.stored_chat import StoredChat
 from owui_manifold.store.writers import StoredAnswer
-from shells.valve_words import comma_list, fits_pattern
+from shells.valve_texts import comma_list, fits_pattern
 
 
 class PreparedRequest(NamedTuple):
@@ -62,6 +61,27 @@ class PreparedRequest(NamedTuple):
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 
+    def cost_of(
+        self, usages: Iterable[Usage], output: Iterable[Item] = ()
+    ) -> Cost | None:
+        """Return what responses with this output cost; None if it cannot be known.
+
+        The administrator's price of the model comes first, then what the server says,
+        then the catalog, which has OpenAI's prices.
+        """
+        own_prices = self.call.config.prices
+        if own_prices is None:
+            return None
+        model = self.request.model
+        facts = self.call.resolve(model).facts
+        endpoint = self.call.endpoint
+        if model in own_prices:
+            facts = facts._replace(prices=own_prices[model])
+            usages = [usage._replace(cost=None) for usage in usages]
+        elif not endpoint.serves_openai:
+            facts = facts._replace(prices=None)
+        return cost_of_request(self.request, endpoint, facts, usages, output)
+
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
@@ -76,7 +96,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     choice = call.body.get("tool_choice")
     offered = offer_tools(choice, hosted, called, replaced, builtin)
-    note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
+    call.note_left_out(left_out_tools(call.body, model, called, offered, builtin))
     return offered
 
 
@@ -184,7 +204,7 @@ def other_allowed_effort(
     allowed = call.account.limits.nearest_allowed_effort(effort, known)
     if allowed:
         reason = f"limits allow {allowed}"
-        note_left_out(call, {f"the effort {effort}": reason})
+        call.note_left_out({f"the effort {effort}": reason})
     return allowed
 
 
@@ -207,7 +227,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
     valves = call.valves.model_copy(update=call.config.replaced)
-    plain = call._replace(body=body, config=read_config(valves))
+    plain = replace(call, body=body, config=read_config(valves))
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )

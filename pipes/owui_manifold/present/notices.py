@@ -9,10 +9,7 @@ from openai_responses.json_input import as_list, value_at
 from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import is_legacy_model, make_native
-from owui_manifold.prepare.hosted_tools import (
-    image_model_name,
-    unused_search_budget,
-)
+from owui_manifold.prepare.hosted_tools import image_model_name, unused_search_budget
 from owui_manifold.prepare.request import PreparedRequest
 
 _LEGACY_TOOLS = (

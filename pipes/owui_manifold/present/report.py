@@ -1,25 +1,20 @@
 """Reports the request and the end of a run, to the log and to the user."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from manifold.views import log_metadata, log_refusal
 from openai_responses.json_input import compact_json
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.spending import Spending
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Cost, Usage, format_money, window_share
+from openai_responses.models.usage import Usage, format_money, window_share
 from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
-from owui_manifold.call.agent import (
-    CALLER_PARAMETERS,
-    answering_name,
-    find_agent,
-)
+from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
-from owui_manifold.call.context import PipeCall, note_left_out
+from owui_manifold.call.context import PipeCall
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.costs import cost_of_responses, source_of_cost
 from shells.failures import has_unasked_removals, report_run
 from strategies.metadata import RunMetadata
 
@@ -55,7 +50,7 @@ def report_request(prepared: PreparedRequest) -> None:
             left_out[name] = f"not taken by {request.model}"
         else:
             left_out[name] = "not known to the API"
-    note_left_out(call, left_out)
+    call.note_left_out(left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
 
@@ -92,28 +87,36 @@ def report_end(
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
-    shown_cost: Cost | None = None
-    if ended.usages:
-        cost = cost_of_responses(prepared, ended.usages, ended.output)
-        if cost is not None:
-            source = source_of_cost(prepared, ended.usages)
-            call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-        if call.valves.SHOW_COST:
-            shown_cost = cost
-    facts = call.resolve(prepared.request.model).facts
+    took = work_of(prepared, ended, spending)
+    if ended.usages and took.cost is not None:
+        source = _source_of_cost(prepared, ended.usages)
+        call.log.line("DEBUG", f"cost {format_money(took.cost.dollars)}: {source}")
+    shown = took if call.valves.SHOW_COST else took._replace(cost=None)
     report = AnswerReport(
-        cost=shown_cost,
+        cost=shown.cost if ended.usages else None,
         usage_note=_usage_note(prepared, ended),
-        window_share=window_share(ended.last_usage, facts),
+        window_share=took.window_share,
     )
     if call.agent and prepared.toolset:
-        metadata = log_work(prepared, ended, spending)
+        log_metadata(call.log, took)
         report = report._replace(
-            rounds=metadata.rounds,
-            tool_calls=metadata.tool_calls,
-            metadata=metadata.wire(),
+            rounds=took.rounds, tool_calls=took.tool_calls, metadata=shown.wire()
         )
     return report, ended
+
+
+def _source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+    """Return who says what responses cost, for the log."""
+    call = prepared.call
+    own_prices = call.config.prices
+    if own_prices and prepared.request.model in own_prices:
+        return "CUSTOM_MODEL_PRICING_JSON"
+    stated = [usage.cost is not None for usage in usages]
+    if all(stated):
+        return f"{call.endpoint.host} says so"
+    if any(stated):
+        return f"{call.endpoint.host} says some of it, the rest by OpenAI's prices"
+    return "by OpenAI's prices"
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -152,29 +155,23 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def log_work(
+def work_of(
     prepared: PreparedRequest, ended: RunDone, spending: Spending
 ) -> RunMetadata:
-    """Log what an agent's run took, and return it, with its cost if that is shown.
-
-    Rounds and calls are those of this run, as are its tokens.
-    """
+    """Return what a run took. Rounds and calls are its own, as are its tokens."""
     call = prepared.call
-    agent = call.agent
-    facts = call.resolve(prepared.request.model).facts
-    metadata = RunMetadata(
-        strategy=agent.strategy if agent else "",
-        model=prepared.request.model,
+    model = prepared.request.model
+    return RunMetadata(
+        strategy=call.agent.strategy if call.agent else "",
+        model=model,
         ending=ended.ending.kind,
         rounds=spending.own_rounds,
         tool_calls=spending.own_calls,
         latency=spending.seconds,
-        cost=cost_of_responses(prepared, ended.usages, ended.output),
+        cost=prepared.cost_of(ended.usages, ended.output),
         usage=ended.usage or Usage(),
-        window_share=window_share(ended.last_usage, facts),
+        window_share=window_share(ended.last_usage, call.resolve(model).facts),
     )
-    log_metadata(call.log, metadata)
-    return metadata if call.valves.SHOW_COST else metadata._replace(cost=None)
 
 
 def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:

@@ -7,6 +7,7 @@ is what is shown between the tools, and `execution_metadata` at the end.
 
 from contextlib import aclosing
 
+from manifold.views import log_metadata, metadata_chunk
 from openai_responses.endings import Ending
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.attempts import Attempts
@@ -15,11 +16,9 @@ from openai_responses.loop.run import RoundDone, RoundStarted, run_rounds
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
-from owui_chat.render.chunks import closing_chunk
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.report import log_work
+from owui_manifold.present.report import work_of
 from strategies.merged_calls import MergingProvider
 from strategies.thoughts import IntermediateTexts
 
@@ -39,12 +38,8 @@ async def run_agent(
     Of an answer that is stopped the log and the page are told what it took.
     """
     attempts = Attempts(prepared.call.endpoint, connections, limits)
-    rounds = run_rounds(
-        prepared.request,
-        MergingProvider(attempts),
-        toolset,
-        spending,
-    )
+    provider = MergingProvider(attempts)
+    rounds = run_rounds(prepared.request, provider, toolset, spending)
     texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
     has_ended = False
     try:
@@ -62,8 +57,11 @@ async def run_agent(
             ended = RunDone(
                 _STOPPED, usage=spending.usage, usages=tuple(spending.usages)
             )
-            metadata = log_work(prepared, ended, spending)
-            emit = page_emitter(prepared.call)
+            call = prepared.call
+            took = work_of(prepared, ended, spending)
+            log_metadata(call.log, took)
+            emit = call.page_emitter()
             if emit:
-                chunk = closing_chunk(metadata.describe(), metadata.wire())
+                told = took if call.valves.SHOW_COST else took._replace(cost=None)
+                chunk = metadata_chunk(told)
                 connections.do_later(emit(chunk["event"]))

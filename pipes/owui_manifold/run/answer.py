@@ -18,7 +18,6 @@ from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.render.chunks import source_data
 from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder
-from owui_manifold.call.context import page_emitter
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
@@ -26,11 +25,7 @@ from owui_manifold.run.silence import WaitingLines
 from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
 from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.artifacts import ArtifactStore
-from owui_manifold.store.writers import (
-    OutputWriter,
-    RecordWriter,
-    RowWriter,
-)
+from owui_manifold.store.writers import OutputWriter, RecordWriter, RowWriter
 from shells.audit_log import open_audit_log
 from shells.failures import server_message
 from strategies.context import read_context
@@ -61,7 +56,7 @@ async def answer_events(
         audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
-    lines = WaitingLines(page_emitter(call), connections)
+    lines = WaitingLines(call.page_emitter(), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent

@@ -5,9 +5,9 @@ findings come from small requests like those of a chat.
 """
 
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 from openai_responses.endings import CUT
 from openai_responses.errors import InvalidRequest, ResponsesError
@@ -33,7 +33,7 @@ from owui_manifold.run.setup_check import (
 )
 from shells.model_list import LISTS_NOTHING, fetch_models
 from shells.valve_messages import PIPE_SHELL, advised_ending, error_message
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _MIN_TOKENS = 16
 """The smallest `max_output_tokens` that OpenAI accepts."""
@@ -58,18 +58,6 @@ _LOST = (
 )
 
 
-class _Feature(NamedTuple):
-    """What a small request tests."""
-
-    title: str
-    works: str
-    """The message if the request succeeds."""
-    fields: Item
-    """The fields of the request that use it."""
-    advice: str
-    """What an administrator can do if it fails."""
-
-
 async def _findings(
     asked: CheckedCall,
     connections: Connections,
@@ -79,13 +67,45 @@ async def _findings(
     for finding in await setup_findings(asked):
         yield finding
     yield await _model_list_finding(asked, connections)
-    problem = await _problem(asked, connections)
-    yield assess("A small request", "The model answers.", problem, _SKIPPED)
-    if problem:
+
+    async def try_out(
+        title: str, works: str, advice: str, fields: Mapping[str, Any]
+    ) -> Finding:
+        problem = await _problem(asked, connections, **fields)
+        return assess(title, works, problem, advice)
+
+    answers = await try_out("A small request", "The model answers.", _SKIPPED, {})
+    yield answers
+    if answers.severity:
         return
-    for feature in _features(asked):
-        problem = await _problem(asked, connections, **feature.fields)
-        yield assess(feature.title, feature.works, problem, feature.advice)
+    # What a chat with the model would use.
+    works = "Answers can be streamed."
+    advice = f"{_VERIFY} turn off ENABLE_STREAM."
+    yield await try_out("Streaming", works, advice, {"stream": True})
+    model = asked.model
+    if model.facts.summary:
+        works = "Summaries of the reasoning can be shown."
+        advice = f"{_VERIFY} set REASONING_SUMMARY to `disabled`."
+        fields: Mapping[str, Any] = {"reasoning": {"summary": "auto"}}
+        yield await try_out("Summaries", works, advice, fields)
+    model_for_tasks = task_model(asked)
+    if model_for_tasks.id != model.id:
+        works = f"{model_for_tasks.name} answers."
+        fields = {"model": model_for_tasks.id}
+        yield await try_out("TASK_MODEL", works, _TASK_ADVICE, fields)
+    hosted: Sequence[Item] = ()
+    with suppress(InvalidRequest):  # the findings about the valves tell why
+        hosted, _ = hosted_tools(asked.config, model)
+    for tool in hosted:
+        kind = tool["type"]
+        setting = TOOL_SETTINGS[kind]
+        advice = f"Check {setting.valve}."
+        if setting.user_valve:
+            advice = f"Allow it in the key's project, or turn off {setting.valve}."
+        title = tool.get("server_label") or kind
+        works = "The model can be given this tool."
+        fields = {"tools": [tool], "tool_choice": "none"}
+        yield await try_out(title, works, advice, fields)
     for number, call in enumerate(endpoints, 1):
         what = f"Entry {number} of ENDPOINTS_JSON"
         if isinstance(call, str):
@@ -98,47 +118,6 @@ async def _findings(
     counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
     problem = _LOST.format(counts) if counts else ""
     yield assess("Earlier reasoning", "The API left nothing out.", problem)
-
-
-def _features(call: CheckedCall) -> Iterator[_Feature]:
-    """Yield what a chat with the model would use."""
-    model = call.model
-    yield _Feature(
-        "Streaming",
-        "Answers can be streamed.",
-        {"stream": True},
-        f"{_VERIFY} turn off ENABLE_STREAM.",
-    )
-    if model.facts.summary:
-        yield _Feature(
-            "Summaries",
-            "Summaries of the reasoning can be shown.",
-            {"reasoning": {"summary": "auto"}},
-            f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-        )
-    model_for_tasks = task_model(call)
-    if model_for_tasks.id != model.id:
-        yield _Feature(
-            "TASK_MODEL",
-            f"{model_for_tasks.name} answers.",
-            {"model": model_for_tasks.id},
-            _TASK_ADVICE,
-        )
-    hosted: Sequence[Item] = ()
-    with suppress(InvalidRequest):  # the findings about the valves tell why
-        hosted, _ = hosted_tools(call.config, model)
-    for tool in hosted:
-        kind = tool["type"]
-        setting = TOOL_SETTINGS[kind]
-        advice = f"Check {setting.valve}."
-        if setting.is_switch:
-            advice = f"Allow it in the key's project, or turn off {setting.valve}."
-        yield _Feature(
-            tool.get("server_label") or kind,
-            "The model can be given this tool.",
-            {"tools": [tool], "tool_choice": "none"},
-            advice,
-        )
 
 
 async def _model_list_finding(call: CheckedCall, connections: Connections) -> Finding:

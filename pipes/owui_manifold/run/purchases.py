@@ -6,15 +6,9 @@ part. So tiers, long inputs, regions and an administrator's prices are all in th
 
 from collections.abc import Sequence
 
-from openai_responses.items import (
-    Item,
-    container_ids,
-    is_billed_search,
-    is_image_call,
-)
+from openai_responses.items import Item, container_ids, is_billed_search, is_image_call
 from openai_responses.models.usage import Usage, count_searches
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.costs import cost_of_responses
 from shells.administration import MILLIONTHS, Purchases
 
 
@@ -50,12 +44,12 @@ def itemize(
         bought = bought._replace(tasks=len(usages), task_money=_millionths(cost))
     elif call.agent:
         bought = bought._replace(agents=len(usages), agent_money=_millionths(cost))
-    whole = cost_of_responses(prepared, priced, output)
+    whole = prepared.cost_of(priced, output)
     if whole is None:
         return bought
 
     def money(usages: Sequence[Usage], output: Sequence[Item] = ()) -> int:
-        cost = cost_of_responses(prepared, usages, output)
+        cost = prepared.cost_of(usages, output)
         return _millionths(cost.dollars if cost else None)
 
     tokens = money(plain)

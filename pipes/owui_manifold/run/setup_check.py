@@ -18,7 +18,7 @@ from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.administration import ADMINISTRATION_CONTRACT, ADMINISTRATION_ID
 from shells.endpoint_valves import read_headers
-from shells.valve_words import comma_list
+from shells.valve_texts import comma_list
 
 _STORED = "These have no effect. They are gone once the valves are saved."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"

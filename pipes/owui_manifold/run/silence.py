@@ -9,7 +9,7 @@ import asyncio
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import status_chunk
-from owui_manifold.host.context import EventEmitter
+from owui_manifold.host.open_webui import EventEmitter
 
 _FIRST_SECONDS = 20.0
 _MINUTE = 60.0

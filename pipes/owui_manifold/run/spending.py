@@ -8,13 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import (
-    Item,
-    container_ids,
-    is_call,
-    is_image_call,
-    maker_of,
-)
+from openai_responses.items import Item, container_ids, is_call, is_image_call, maker_of
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     ResponseDone,
@@ -36,15 +30,9 @@ from openai_responses.transport.stream import (
 )
 from owui_host.users import user_model
 from owui_manifold.prepare.request import PreparedRequest
-from owui_manifold.present.costs import cost_of_responses
 from owui_manifold.run.agent import run_agent
 from owui_manifold.run.purchases import itemize
-from shells.administration import (
-    NO_PURCHASES,
-    CallAccount,
-    EventWords,
-    ResponseCounts,
-)
+from shells.administration import NO_PURCHASES, CallAccount, EventWords, ResponseCounts
 
 
 def check_limits(prepared: PreparedRequest) -> None:
@@ -61,7 +49,7 @@ def check_limits(prepared: PreparedRequest) -> None:
         model = f"{model}-pro"
     if call.model.research and not call.caller.task:
         model = f"{model}-research"
-    has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+    has_price = prepared.cost_of([Usage()]) is not None
     refusal = call.account.limits.refusal(model, has_price)
     if refusal:
         raise InvalidRequest(refusal, remedy="rule")
@@ -235,7 +223,7 @@ class _RunCounts:
             if item.get("container_id") not in self._containers:
                 unpaid.append(item)
         self._containers.update(container_ids(unpaid))
-        cost = cost_of_responses(prepared, new, unpaid)
+        cost = prepared.cost_of(new, unpaid)
         dollars = cost.dollars if cost else None
         bought = NO_PURCHASES
         if self._account.limits.is_counting:

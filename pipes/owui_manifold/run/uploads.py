@@ -1,7 +1,5 @@
 """Uploads the files of a chat for its code, before the request is sent."""
 
-from typing import NamedTuple
-
 from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.requests.containers import with_container_files
 from openai_responses.transport.connections import Connections
@@ -23,25 +21,15 @@ _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 """A key can lack the permission (scope `api.files.write`), a gateway the address."""
 
 
-class _ChatFile(NamedTuple):
-    """A file that the code of a request gets."""
-
-    file: PythonFile
-    key: UploadKey
-    known_id: str
-    """The API's id of an earlier upload; empty if the file has to be uploaded."""
-
-
 class ChatUploads:
     """The files of one request that its code gets; each is uploaded once a day."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Look up which files were uploaded before; upload nothing yet."""
         self._prepared = prepared
         self._connections = connections
         call = prepared.call
         self._memory = call.memory.uploads
-        self._files: list[_ChatFile] = []
+        self._files: dict[UploadKey, PythonFile] = {}
         for file in prepared.python_files:
             key = UploadKey(
                 account=call.endpoint.account(),
@@ -52,11 +40,11 @@ class ChatUploads:
                 size=file.stored.size,
                 name=file.name,
             )
-            self._files.append(_ChatFile(file, key, self._memory.find(key)))
+            self._files[key] = file
 
     def status_line(self) -> str:
         """Return what is shown while files are uploaded; empty if all of them are."""
-        new = [file for file in self._files if not file.known_id]
+        new = [key for key in self._files if not self._memory.find(key)]
         return f"Copying {plural(len(new), 'file')} to Python" if new else ""
 
     async def request_with_files(self) -> PreparedRequest:
@@ -65,14 +53,12 @@ class ChatUploads:
         Raises InvalidRequest for a file that cannot be read or uploaded.
         """
         ids: list[str] = []
-        for chat_file in self._files:
-            file_id = chat_file.known_id
+        for key, file in self._files.items():
+            file_id = self._memory.find(key)
             if not file_id:
-                async with self._memory.turn(chat_file.key.user_id):
+                async with self._memory.turn(key.user_id):
                     # Another answer of the chat may have uploaded it meanwhile.
-                    file_id = self._memory.find(chat_file.key)
-                    if not file_id:
-                        file_id = await self._upload(chat_file.file, chat_file.key)
+                    file_id = self._memory.find(key) or await self._upload(file, key)
             if file_id:
                 ids.append(file_id)
         request = with_container_files(self._prepared.request, ids)
@@ -83,8 +69,8 @@ class ChatUploads:
 
         A request that failed may have named a file that is gone.
         """
-        for chat_file in self._files:
-            self._memory.forget(chat_file.key)
+        for key in self._files:
+            self._memory.forget(key)
 
     async def _upload(self, file: PythonFile, key: UploadKey) -> str:
         """Return the id of a file that was just uploaded; empty for an empty file.

@@ -12,7 +12,7 @@ import json
 import os
 from contextlib import suppress
 from importlib import import_module
-from typing import Protocol
+from typing import Any
 
 from owui_chat.storage.signature import derive_key, signer
 from owui_manifold.call.context import Caller
@@ -29,7 +29,8 @@ class ChatKeys:
     def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher: _Cipher | None = None
+        self._cipher: Any = None
+        """AES-GCM, if the server has the package."""
         if secret:
             key = derive_key(secret, f"{_PURPOSE}sent")
             with suppress(ImportError):  # the server lacks the package
@@ -69,16 +70,6 @@ class ChatKeys:
     def _scope(self, message_id: str) -> bytes:
         """Return what a value is bound to: a client chooses the ids of its messages."""
         return json.dumps([self._user_id, self._chat_id, message_id]).encode()
-
-
-class _Cipher(Protocol):
-    """AES-GCM of `cryptography`."""
-
-    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return data encrypted, followed by its tag."""
-
-    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return what was encrypted; raises if anything of it was changed."""
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:

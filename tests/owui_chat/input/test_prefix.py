@@ -9,12 +9,11 @@ from openai_responses.json_input import JsonBudget
 from openai_responses.requests.turns import Turn
 from owui_chat.input.prefix import (
     SAME_CONTEXT,
-    NewLine,
     SentContext,
     add_sent_context,
     apply_sent_context,
     change_instructions,
-    change_notice,
+    change_message,
     drop_repeated_context,
     find_injected_context,
     model_turns,
@@ -96,7 +95,7 @@ def whole(instructions: str, model: str = MODEL) -> SentContext:
 
 def changed(new: str = "", gone: str = "", index: int = 1) -> SentContext:
     """What a later run stores of one line."""
-    lines = (NewLine(index, new),) if new else ()
+    lines = ((index, new),) if new else ()
     return SentContext(model=MODEL, new=lines, gone=(gone,) if gone else ())
 
 
@@ -207,11 +206,11 @@ def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
 
 
 def test_change_is_stated_in_a_message_of_its_own() -> None:
-    notice = change_notice(changed(gone="It is noon."))
+    message = change_message(changed(gone="It is noon."))
 
     words = "The instructions have changed.\nLines that no longer hold:\nIt is noon."
-    assert notice == input_message(words, role="developer")
-    assert change_notice(SentContext(model=MODEL)) is None
+    assert message == input_message(words, role="developer").item
+    assert change_message(SentContext(model=MODEL)) is None
 
 
 BASE = Turn("sol", base={"tools": []})
@@ -267,7 +266,7 @@ def test_sent_context_survives_storage() -> None:
         find_injected_context(CHAT),
         MODEL,
         "Be brief.",
-        (NewLine(1, "a"),),
+        ((1, "a"),),
         ("b",),
         Turn("gpt-6.1-sol", [{"type": "additional_tools"}], {"tools": []}),
     )

@@ -1,6 +1,7 @@
 """A call that cannot be answered is refused at one place, before anything is read."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,7 +50,7 @@ async def test_address_is_refused_before_a_token_is_asked_for() -> None:
 
     account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
     valves = Valves(AUTH="entra_id", BASE_URL="ftp://example")
-    call = arrived_call(chat("Hi"), valves)._replace(account=account)
+    call = replace(arrived_call(chat("Hi"), valves), account=account)
 
     with pytest.raises(InvalidRequest, match="is not an http or https address"):
         await check_call(call)
@@ -133,7 +134,7 @@ async def test_token_of_the_user_takes_the_place_of_the_key(
     host.provide("utils.middleware", get_system_oauth_token=_oauth_token)
     given = {"API_KEY": "sk-1", "BASE_URL": GATEWAY, "AUTH": auth}
     arrived = arrived_call(chat("Hi"), Valves.model_validate(given))
-    arrived = arrived._replace(host=arrived.host._replace(request=LOGGED_IN))
+    arrived = replace(arrived, host=arrived.host._replace(request=LOGGED_IN))
     call = await check_call(arrived)
 
     sent = call.endpoint.headers()
@@ -159,7 +160,7 @@ async def test_no_token_is_sent_where_there_is_none_or_nobody_needs_it(
     given = {"API_KEY": "sk-1", "BASE_URL": address, "AUTH": auth}
     arrived = arrived_call(chat("Hi"), Valves.model_validate(given))
     request = LOGGED_IN if "only" in message else None
-    arrived = arrived._replace(host=arrived.host._replace(request=request))
+    arrived = replace(arrived, host=arrived.host._replace(request=request))
 
     with pytest.raises(InvalidRequest, match=message):
         await check_call(arrived)
@@ -171,7 +172,7 @@ async def test_own_key_is_sent_as_a_key() -> None:
     user = {**USER, "valves": UserValves(API_KEY="sk-own")}
     call = arrived_call(chat("Hi"), Valves.model_validate(shared))
     config = read_config(call.config.valves, user)
-    checked = await check_call(call._replace(config=config))
+    checked = await check_call(replace(call, config=config))
 
     assert checked.endpoint.headers()["Authorization"] == "Bearer sk-own"
 
@@ -203,14 +204,14 @@ async def test_own_key_pays_where_nothing_of_the_administrators_goes_out(
     call = arrived_call(chat("Hi"), Valves.model_validate(shared))
     config = read_config(call.config.valves, user)
 
-    assert call_facts(call._replace(config=config))["user_pays"] is pays
+    assert call_facts(replace(call, config=config))["user_pays"] is pays
 
 
 async def test_endpoint_that_cannot_be_used_is_no_fault_of_the_request() -> None:
     """The filter says what is wrong; nothing is sent to the valves' own server."""
     endpoints = SimpleNamespace(problem="ENDPOINTS_JSON cannot be read.")
     account: Any = SimpleNamespace(endpoints=endpoints)
-    call = arrived_call(chat("Hi"), Valves(API_KEY="sk-1"))._replace(account=account)
+    call = replace(arrived_call(chat("Hi"), Valves(API_KEY="sk-1")), account=account)
 
     with pytest.raises(InvalidRequest, match="ENDPOINTS_JSON cannot") as refused:
         await check_call(call)
@@ -254,7 +255,7 @@ async def test_reason_why_there_is_no_token_is_the_administrators(
     account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
     valves = Valves(AUTH="entra_id", BASE_URL="https://us.openai.azure.com/openai/v1")
     caller = SAVED._replace(is_admin=is_admin)
-    call = arrived_call(chat("Hi"), valves, caller)._replace(account=account)
+    call = replace(arrived_call(chat("Hi"), valves, caller), account=account)
 
     with pytest.raises(InvalidRequest, match="There is no token") as refused:
         await check_call(call)

@@ -4,7 +4,7 @@ from itertools import product
 
 import pytest
 
-from owui_manifold.call.memory import PipeMemory
+from owui_manifold.call.context import PipeMemory
 from owui_manifold.call.uploads import UploadKey, UploadMemory
 
 KEY = UploadKey("account", "user-1", "chat-1", "file-1", "/a", 5, "a.csv")

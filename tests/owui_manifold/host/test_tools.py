@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import AsyncMock
@@ -664,7 +665,7 @@ def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
         {}, Valves(API_KEY="sk-1"), Caller(user_id=user_id, host_model="p.m")
     )
     context = host_context(tools, metadata={**IDS, "user_id": user_id})
-    call = call._replace(threads=threads, host=context)
+    call = replace(call, threads=threads, host=context)
     return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
 
 

@@ -601,7 +601,7 @@ async def test_request_that_tells_who_asks_is_not_as_configured(
     """A gateway may refuse a user what it gives to others."""
     call = call_of(chat("Hi"), Valves(API_KEY="sk-1", **valves))
     sent = {**call.endpoint.extra_headers, **added}
-    call = call._replace(endpoint=replace(call.endpoint, extra_headers=sent))
+    call = replace(call, endpoint=replace(call.endpoint, extra_headers=sent))
 
     prepared = await build_chat_request(call)
 

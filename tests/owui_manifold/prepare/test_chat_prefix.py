@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -194,7 +195,7 @@ async def test_instructions_of_another_model_are_not_those_of_a_guarded_one(
     given = {**metadata, "model_id": GUARDED, "message_id": message_id}
     for _ in "ab":
         call = chat.asked(RULES, *said, metadata=given)
-        call = call._replace(caller=call.caller._replace(message_id=message_id))
+        call = replace(call, caller=call.caller._replace(message_id=message_id))
         await chat.finish(call)
 
     for rules_and_rest in said_to(chat)[1:]:
@@ -212,7 +213,7 @@ async def test_stored_context_applies_to_its_own_chat_only(chat: StoredChat) -> 
     for words in ["rain?"], ["rain?", "No.", "snow?"]:
         call = chat.asked(RULES, *words, metadata=goes_on)
         caller = call.caller._replace(chat_id="chat-2", message_id="a0")
-        await chat.finish(call._replace(caller=caller))
+        await chat.finish(replace(call, caller=caller))
 
     assert [first for first, _ in said_to(chat)] == [OWN, RULES, RULES]
 
@@ -290,7 +291,7 @@ class Talk:
         texts = (*self.said, WORDS[number])
         call = self.chat.asked(*texts, model=model, metadata=ids, **given)
         caller = call.caller._replace(message_id=ids["message_id"])
-        await self.chat.finish(call._replace(caller=caller))
+        await self.chat.finish(replace(call, caller=caller))
         self.said += [WORDS[number], "Yes."]
         return dict(self.chat.sim.requests[-1].body)
 

@@ -1,5 +1,6 @@
 """Where people learn how images are turned on: from the model, and above the answer."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -101,7 +102,7 @@ async def test_answer_says_where_images_are_turned_on(admin: bool) -> None:
     """Once in each chat, and in the log; the request is as without the switch."""
     call = asking(caller={"is_admin": admin})
     later = asking(caller={"chat_id": "chat-2"})
-    later = later._replace(memory=call.memory)
+    later = replace(later, memory=call.memory)
 
     [notice] = await notices_for(call)
 

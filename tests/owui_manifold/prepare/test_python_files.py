@@ -1,5 +1,6 @@
 """The files of a chat are in the container of its code at the first call."""
 
+from dataclasses import replace
 from os import truncate
 from typing import Any
 
@@ -75,7 +76,7 @@ async def test_a_file_is_uploaded_once(chat: StoredChat) -> None:
     first = chat.asked(RULES, "sim:short One?")
     await chat.finish(first)
     second = chat.asked(RULES, "sim:short One?", "Done.", "sim:short Two?")
-    second = second._replace(memory=first.memory)
+    second = replace(second, memory=first.memory)
 
     await chat.finish(second)
 

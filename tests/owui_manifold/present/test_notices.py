@@ -1,6 +1,7 @@
 """What a person is told above an answer."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -381,7 +382,7 @@ async def test_code_in_tags_is_said_to_run_nothing(host: StandInHost) -> None:
     host.models.add(WORKSPACE, "admin", function_calling="legacy")
     call = asking(admin=False, code=True)
     later = asking(admin=False, code=True, chat_id="chat-2")
-    later = later._replace(memory=call.memory)
+    later = replace(later, memory=call.memory)
 
     [notice] = await notices_for(call)
 

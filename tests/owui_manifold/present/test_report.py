@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -14,8 +15,7 @@ from openai_responses.loop.run import begin_spending
 from openai_responses.models.usage import Usage
 from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.call.context import Caller
-from owui_manifold.call.memory import PipeMemory
+from owui_manifold.call.context import Caller, PipeMemory
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
@@ -134,7 +134,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         body = chat(*texts, tools=tools[:offered])
         body["messages"].insert(0, {"role": "system", "content": "Be brief."})
         call = call_of(body, valves, caller)
-        call = call._replace(memory=memory)
+        call = replace(call, memory=memory)
         end = ended._replace(usage=usage)
         report, _ = end_of(await build_chat_request(call), end)
         return report.usage_note
@@ -274,7 +274,7 @@ async def test_metadata_of_an_agent_hides_the_cost_where_it_is_hidden(
     valves = Valves(API_KEY=KEY, SHOW_COST=shows)
     prepared = await build_chat_request(call_of(chat("Hi"), valves))
     agent = AgentMode("gpt5_function_calling", StrategyParameters(), is_listed=True)
-    prepared = prepared._replace(call=prepared.call._replace(agent=agent))
+    prepared = prepared._replace(call=replace(prepared.call, agent=agent))
 
     report, _ = end_of(prepared, ENDED)
 

@@ -4,7 +4,6 @@ import pytest
 
 from openai_responses.loop.events import SpentLimit
 from openai_responses.loop.spending import Budget
-from strategies.limits import build_budget, build_call_texts
 from strategies.parameters import StrategyParameters
 
 PARAMETERS = StrategyParameters(
@@ -14,7 +13,7 @@ PARAMETERS = StrategyParameters(
 
 def test_budget_is_that_of_the_parameters() -> None:
     """At most 30 rounds (R5)."""
-    assert build_budget(PARAMETERS) == Budget(30, 1000, 60.0, 500)
+    assert PARAMETERS.budget() == Budget(30, 1000, 60.0, 500)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +31,7 @@ def test_budget_is_that_of_the_parameters() -> None:
 )
 def test_r10_model_reads_which_limit_is_reached(limit: SpentLimit, text: str) -> None:
     """The requirements specify the words."""
-    texts = build_call_texts(PARAMETERS)
+    texts = PARAMETERS.call_texts()
 
     assert texts.describe("get_weather", limit) == text
     failure = texts.describe_failure("get_weather", "KeyError: {tool}")

@@ -4,7 +4,7 @@ from typing import Literal
 
 import pytest
 
-from manifold.costs import completion_window, cost_of_request
+from manifold.models import completion_window, cost_of_request
 from openai_responses.endpoint import Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage

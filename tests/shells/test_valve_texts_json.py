@@ -6,7 +6,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from shells.json_valve import describe_mistake, read_json_valve
+from shells.valve_texts import describe_mistake, read_json_valve
 
 
 class Keys(BaseModel):

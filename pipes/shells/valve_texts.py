@@ -1,17 +1,49 @@
-"""A valve that holds a JSON object with documented keys.
+"""Valves that hold several values: lists of words, and JSON objects.
 
-One such valve replaces many fields that are rarely changed. Its keys are checked one by
+A JSON object replaces many fields that are rarely changed. Its keys are checked one by
 one: a number out of its range becomes the nearest allowed one, a key with any other
 invalid value gets its default, and the others still apply.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
+from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
 from openai_responses.json_input import parse_json_object
-from shells.valve_words import unknown_words
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
+    if not unknown:
+        return ""
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
 
 _Form = TypeVar("_Form", bound=BaseModel)
 

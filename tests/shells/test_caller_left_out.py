@@ -3,7 +3,8 @@
 import pytest
 
 from openai_responses.recent_texts import RecentTexts
-from shells.caller_settings import left_out_line, unknown_permissions
+from shells.caller import MAY_SET_KEY, left_out_line
+from shells.valve_texts import unknown_words
 
 
 def test_each_setting_of_a_caller_is_logged_once() -> None:
@@ -52,4 +53,5 @@ UNKNOWN = "EXPERT_JSON, caller_may_set, contains unknown names"
 )
 def test_unknown_permissions_are_reported(words: list[str], message: str) -> None:
     """A misspelled word opens nothing."""
-    assert unknown_permissions(words, {"tools", LONG_WORD}, "Look.") == message
+    known = {"tools", LONG_WORD}
+    assert unknown_words(MAY_SET_KEY, words, known, "Look.") == message

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shells.valve_words import comma_list, fits_pattern, unknown_words
+from shells.valve_texts import comma_list, fits_pattern, unknown_words
 
 
 def test_each_word_of_a_list_counts_once() -> None:
