@@ -37,7 +37,7 @@ from openai_responses.items import (
     tool_name,
     with_item_id,
 )
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, value_at
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
     CallsAsWords,
@@ -57,7 +57,7 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
-    TUNE_A_SEARCH,
+    PERMIT_NOTHING,
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
@@ -70,10 +70,9 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
-    LeaveOutSearchField,
-    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LeaveOutToolField,
     LimitMedia,
     LowerItems,
     LowerLimit,
@@ -88,7 +87,6 @@ from openai_responses.repairs.request_repairs import (
     StateIds,
     StateInstructions,
     TextOutputs,
-    effort_of,
     may_lose_field,
     outer_name,
     value_digest,
@@ -606,11 +604,9 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
-        if refusal.is_unknown and is_about_strict:
-            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
-        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
-            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
+        for key in place.keys[:1] + place.keys[-1:]:
+            if refusal.is_unknown and key in PERMIT_NOTHING:
+                yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
@@ -763,8 +759,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in TUNE_A_SEARCH:
-        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
+    if path in PERMIT_NOTHING:
+        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -776,11 +772,11 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         return
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
-        nearest = _nearest_effort(effort_of(payload), quoted)
+        asked = value_at(payload, "reasoning", "effort")
+        nearest = _nearest_effort(asked, quoted)
         # A model that takes `default` thinks or does not, and knows no amounts.
         if nearest and "default" not in quoted:
-            repair = ReplaceEffort(str(effort_of(payload)), nearest)
-            yield TriedRepair(repair, is_named=is_named)
+            yield TriedRepair(ReplaceEffort(asked, nearest), is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
