@@ -337,6 +337,10 @@ class Refusal:
             _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
         )
 
+    def says(self, phrase: str) -> re.Match[str] | None:
+        """Return the first place of a pattern in the words, in any case."""
+        return re.search(phrase, self.words, re.IGNORECASE)
+
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""
         return not self._own.could_say(phrase)
