@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from reprlib import repr as short_repr
 from typing import Any
 
-from openai_responses.json_input import JsonBudget, JsonObject, json_size
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonObject,
+    json_size,
+    resolve_reference,
+)
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     is_json_number,
     joined_schemas,
-    resolve_reference,
     schema_parts,
 )
 from openai_responses.requests.strict_schema import json_types

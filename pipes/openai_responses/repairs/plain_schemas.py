@@ -8,7 +8,13 @@ whose it is (ggml-org/llama.cpp 19716). The function checks its arguments itself
 from collections.abc import Mapping
 from typing import Any
 
-from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    resolve_reference,
+)
 
 _PLAIN_TYPES = ("object", "array", "string", "number", "integer", "boolean")
 _SCHEMA_CHOICES = ("anyOf", "oneOf", "allOf")
@@ -19,8 +25,6 @@ _MAX_STEPS = 5
 """From a reference or a choice to the next."""
 _MAX_OPTIONS = 10
 _MOST_WORDS = 200
-_MAX_REFERENCE = 500
-"""Characters of a reference."""
 
 
 def plain_schema(schema: object) -> dict[str, Any]:
@@ -75,21 +79,12 @@ class _Plainer:
             is_choice = not part.keys() & {"type", "properties"}
             option = _first_value(part) if is_choice else {}
             if "$ref" in part:
-                part = self._definition(as_text(part["$ref"]))
+                part = as_mapping(resolve_reference(self._root, part["$ref"]))
             elif option:
                 part = option
             else:
                 break
         return part
-
-    def _definition(self, reference: str) -> JsonObject:
-        """Return the definition that a reference names; nothing if there is none."""
-        place: object = self._root
-        if len(reference) > _MAX_REFERENCE:
-            return {}
-        for name in reference.split("/")[1:]:
-            place = as_mapping(place).get(name)
-        return as_mapping(place)
 
 
 def _first_value(part: JsonObject) -> JsonObject:

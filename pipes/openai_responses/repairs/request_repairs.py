@@ -52,11 +52,8 @@ from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
-MAY_BE_LEFT_OUT = frozenset(
+_OPTIONS = frozenset(
     {
-        "access_programs",
-        "background_options",
-        "context_management",
         "image",
         "include",
         "metadata",
@@ -68,8 +65,6 @@ MAY_BE_LEFT_OUT = frozenset(
         "reasoning.effort",
         "reasoning.mode",
         "reasoning.summary",
-        "service_tier",
-        "stream",
         "temperature",
         "text",
         "text.verbosity",
@@ -78,6 +73,16 @@ MAY_BE_LEFT_OUT = frozenset(
         "truncation",
     }
 )
+"""Parameters that only tune an answer."""
+
+MAY_BE_LEFT_OUT = _OPTIONS | {
+    # These change what an answer costs, or how it comes.
+    "access_programs",
+    "background_options",
+    "context_management",
+    "service_tier",
+    "stream",
+}
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
 
@@ -96,17 +101,6 @@ GUARDS = frozenset(
     }
 )
 """Safeguards and limits, which stay whatever a server says of them."""
-
-_NO_OPTIONS = frozenset(
-    {
-        "access_programs",
-        "background_options",
-        "context_management",
-        "service_tier",
-        "stream",
-    }
-)
-"""Parameters that change what an answer costs, or how it comes."""
 
 _FIELDS_WITH_A_MEANING = frozenset(
     {
@@ -281,7 +275,7 @@ class LeaveOutOptions(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
         changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
-        for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
+        for path in sorted(_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
 
