@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools
 from openai_responses.causes import IMAGE_CODES, NO_CREDIT_CODES, is_about_address
-from openai_responses.endings import MESSAGES, has_known_cause, is_too_long
+from openai_responses.endings import MESSAGES, refusal_word
 from openai_responses.errors import (
     UNREAD_REASONING,
     UNREADABLE_STREAM,
@@ -244,6 +244,7 @@ _MUST_THINK = r"reasoning is mandatory for this endpoint|only works in thinking 
 """What OpenRouter and Google say of no effort for a model that always thinks."""
 _LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
+_TOO_MANY_ITEMS = "array_above_max_length"
 _OF_THE_SCHEMA = "invalid_payload"
 """Azure's code at the address of a project, of reasoning without an id
 (NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
@@ -461,7 +462,10 @@ def _blind_steps(
     parameter = Refusal(error, sent).parameter
     # A parameter that guards stays, and with it the refusal.
     is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
-    if not (is_unclear or is_key_error) or is_about_guard or is_too_long(status, error):
+    word = refusal_word(status, error)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    if not (is_unclear or is_key_error) or is_about_guard or is_too_long:
         return []
     is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
     if is_missing and not error.names_a_place:
@@ -478,8 +482,8 @@ def _blind_steps(
         WordsAlone(last),
     ]
     names_a_part = error.names_a_place or bool(parameter)
-    is_checked = status in _CHECKED_CAUSES and not knows_options
-    if is_checked and not (names_a_part or has_known_cause(status, error)):
+    is_told = names_a_part or word not in ("", str(status), "5")
+    if status in _CHECKED_CAUSES and not knows_options and not is_told:
         fewer_tools = [OfferFunctionsAlone(), LeaveOutFunctions()]
         return [LeaveOutOptions(), *plain, *fewer_tools]
     # If the list of tools is the cause, and no tool is named: few other servers have
