@@ -699,11 +699,8 @@ def search_pages(item: JsonObject) -> list[str]:
     The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address):
-            pages[address] = None
-    return list(pages)
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:

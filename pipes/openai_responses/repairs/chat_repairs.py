@@ -337,10 +337,8 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
                 break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
-    calls_as_words: set[object] = set()
-    for row in rows:
-        if row.name in left_out and is_paired(row.item):
-            calls_as_words.add(row.item.get("call_id"))
+    gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    calls_as_words = {item.get("call_id") for item in gone}
 
     sent: list[NamedItem] = []
     for row in rows:

@@ -61,9 +61,7 @@ class _Plainer:
         is_last = depth >= _MOST_LEVELS
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
-            properties: dict[str, Any] = {}
-            for name, inner in named.items():
-                properties[name] = self.plain(inner, depth + 1)
+            properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
             demanded = {name for name in required if isinstance(name, str)}

@@ -348,15 +348,13 @@ class PlainSchemas(RequestRepair):
     )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        tools: list[Item] = []
-        for tool in as_list(payload.get("tools")):
+        tools = list(as_list(payload.get("tools")))
+        for number, tool in enumerate(tools):
             if tool.get("type") == "function":
                 plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
                 if plain.get("strict"):
                     plain["strict"] = False
-                tools.append(plain)
-            else:
-                tools.append(tool)
+                tools[number] = plain
         return {**payload, "tools": tools} if tools else payload
 
 

@@ -161,10 +161,10 @@ def new_session(
     must not be sent for another.
     """
     known = inspect.signature(aiohttp.ClientSession).parameters
-    limits: dict[str, Any] = {}
-    for name, limit in _HEADER_LIMITS.items():
-        if name in known:  # aiohttp 3.9 counts no headers
-            limits[name] = limit
+    # aiohttp 3.9 counts no headers.
+    limits: Any = {
+        name: _HEADER_LIMITS[name] for name in _HEADER_LIMITS if name in known
+    }
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout or aiohttp.ClientTimeout(total=None),

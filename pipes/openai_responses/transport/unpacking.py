@@ -43,10 +43,8 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        names: set[str] = set()
-        for name in encoding.lower().split(","):
-            names.add(_SYNONYMS.get(name.strip(), name.strip()))
-        names.discard("identity")
+        stated = {name.strip() for name in encoding.lower().split(",")}
+        names = {_SYNONYMS.get(name, name) for name in stated} - {"identity"}
         self._name = " ".join(names)
         self._begin = b""
         """What has come until the packing is known."""
