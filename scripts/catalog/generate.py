@@ -94,9 +94,10 @@ from openai_responses.models.facts import (
     assumed_facts,
 )
 
-CATALOG_MODELS = (
+CATALOG_MODELS = {{
 {models}
-)
+}}
+"""What is known of each model, by its id."""
 
 CATALOG_IMAGE_PRICES = {{
 {image_prices}
@@ -167,15 +168,16 @@ def model_facts(model: str, facts: Facts) -> ModelFacts:
 
 
 def render_model(facts: ModelFacts) -> str:
-    """Return the source of what is not assumed of a model, one keyword a line."""
-    name = f'assumed_facts("{facts.id}")._replace'
+    """Return the row of a model: what is not assumed of it, one keyword a line."""
     assumed = assumed_facts(facts.id)
+    make = f'assumed_facts("{facts.id}")._replace'
     if not assumed.known_family or assumed == ModelFacts():
-        name = "ModelFacts"
         assumed = ModelFacts()
-    known = assumed._asdict()
+        make = "ModelFacts"
+    known = assumed._replace(id=facts.id)._asdict()
     stated = {key: fact for key, fact in facts._asdict().items() if fact != known[key]}
-    return f"{name}({render_keywords(stated)},),"
+    keywords = f"{render_keywords(stated)}," if stated else ""
+    return f'"{facts.id}": {make}({keywords}),'
 
 
 def render_keywords(values: Mapping[str, object]) -> str:

@@ -16,9 +16,8 @@ from openai_responses.models.facts import (
     assumed_facts,
 )
 
-CATALOG_MODELS = (
-    ModelFacts(
-        id="chat-latest",
+CATALOG_MODELS = {
+    "chat-latest": ModelFacts(
         reasoning=True,
         efforts=("medium",),
         default_effort="medium",
@@ -29,15 +28,13 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30),
     ),
-    ModelFacts(
-        id="chatgpt-image-latest",
+    "chatgpt-image-latest": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-4.1",
+    "gpt-4.1": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
@@ -46,8 +43,7 @@ CATALOG_MODELS = (
         prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8, fast=1.75),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4.1-mini",
+    "gpt-4.1-mini": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
@@ -56,8 +52,7 @@ CATALOG_MODELS = (
         prices=ModelPrices(input=0.4, cached=0.1, cache_write=None, output=1.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4o",
+    "gpt-4o": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
@@ -65,8 +60,7 @@ CATALOG_MODELS = (
         successor="gpt-6-luna",
         prices=ModelPrices(input=2.5, cached=1.25, cache_write=None, output=10),
     ),
-    ModelFacts(
-        id="gpt-4o-mini",
+    "gpt-4o-mini": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
@@ -75,8 +69,7 @@ CATALOG_MODELS = (
         prices=ModelPrices(input=0.15, cached=0.075, cache_write=None, output=0.6),
         search_fee=0.025,
     ),
-    assumed_facts("gpt-5")._replace(
-        id="gpt-5",
+    "gpt-5": assumed_facts("gpt-5")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
         context_window=400_000,
@@ -88,8 +81,7 @@ CATALOG_MODELS = (
             input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    assumed_facts("gpt-5-mini")._replace(
-        id="gpt-5-mini",
+    "gpt-5-mini": assumed_facts("gpt-5-mini")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
         context_window=400_000,
@@ -101,8 +93,7 @@ CATALOG_MODELS = (
             input=0.25, cached=0.025, cache_write=None, output=2, fast=1.8
         ),
     ),
-    assumed_facts("gpt-5-nano")._replace(
-        id="gpt-5-nano",
+    "gpt-5-nano": assumed_facts("gpt-5-nano")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
         lacks=("web_search",),
@@ -113,8 +104,7 @@ CATALOG_MODELS = (
         successor="gpt-6-luna",
         prices=ModelPrices(input=0.05, cached=0.005, cache_write=None, output=0.4),
     ),
-    assumed_facts("gpt-5-pro")._replace(
-        id="gpt-5-pro",
+    "gpt-5-pro": assumed_facts("gpt-5-pro")._replace(
         efforts=("high",),
         default_effort="high",
         lacks=("code_interpreter",),
@@ -124,8 +114,7 @@ CATALOG_MODELS = (
         successor="gpt-6.1-sol-pro",
         prices=ModelPrices(input=15, cached=None, cache_write=None, output=120),
     ),
-    assumed_facts("gpt-5.1")._replace(
-        id="gpt-5.1",
+    "gpt-5.1": assumed_facts("gpt-5.1")._replace(
         efforts=("none", "low", "medium", "high"),
         default_effort="none",
         sampling="with_none",
@@ -138,8 +127,7 @@ CATALOG_MODELS = (
             input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    assumed_facts("gpt-5.2")._replace(
-        id="gpt-5.2",
+    "gpt-5.2": assumed_facts("gpt-5.2")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
@@ -150,8 +138,7 @@ CATALOG_MODELS = (
             input=1.75, cached=0.175, cache_write=None, output=14, fast=2
         ),
     ),
-    assumed_facts("gpt-5.2-pro")._replace(
-        id="gpt-5.2-pro",
+    "gpt-5.2-pro": assumed_facts("gpt-5.2-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
         context_window=400_000,
@@ -159,8 +146,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=21, cached=None, cache_write=None, output=168),
     ),
-    assumed_facts("gpt-5.3-codex")._replace(
-        id="gpt-5.3-codex",
+    "gpt-5.3-codex": assumed_facts("gpt-5.3-codex")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
@@ -172,8 +158,7 @@ CATALOG_MODELS = (
         successor="gpt-6.1-sol",
         prices=ModelPrices(input=1.75, cached=0.175, cache_write=None, output=14),
     ),
-    assumed_facts("gpt-5.4")._replace(
-        id="gpt-5.4",
+    "gpt-5.4": assumed_facts("gpt-5.4")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
@@ -181,8 +166,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=2.5, cached=0.25, cache_write=None, output=15, fast=2),
     ),
-    assumed_facts("gpt-5.4-mini")._replace(
-        id="gpt-5.4-mini",
+    "gpt-5.4-mini": assumed_facts("gpt-5.4-mini")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
@@ -193,8 +177,7 @@ CATALOG_MODELS = (
             input=0.75, cached=0.075, cache_write=None, output=4.5, fast=2
         ),
     ),
-    assumed_facts("gpt-5.4-nano")._replace(
-        id="gpt-5.4-nano",
+    "gpt-5.4-nano": assumed_facts("gpt-5.4-nano")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
@@ -205,16 +188,14 @@ CATALOG_MODELS = (
         successor="gpt-6-luna",
         prices=ModelPrices(input=0.2, cached=0.02, cache_write=None, output=1.25),
     ),
-    assumed_facts("gpt-5.4-pro")._replace(
-        id="gpt-5.4-pro",
+    "gpt-5.4-pro": assumed_facts("gpt-5.4-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
         context_window=1_050_000,
         max_output_tokens=128_000,
         prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    assumed_facts("gpt-5.5")._replace(
-        id="gpt-5.5",
+    "gpt-5.5": assumed_facts("gpt-5.5")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="medium",
         sampling="with_none",
@@ -222,16 +203,14 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30, fast=2.5),
     ),
-    assumed_facts("gpt-5.5-pro")._replace(
-        id="gpt-5.5-pro",
+    "gpt-5.5-pro": assumed_facts("gpt-5.5-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
         context_window=1_050_000,
         max_output_tokens=128_000,
         prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    assumed_facts("gpt-5.6-cyber")._replace(
-        id="gpt-5.6-cyber",
+    "gpt-5.6-cyber": assumed_facts("gpt-5.6-cyber")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -241,8 +220,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    assumed_facts("gpt-5.6-luna")._replace(
-        id="gpt-5.6-luna",
+    "gpt-5.6-luna": assumed_facts("gpt-5.6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -254,8 +232,7 @@ CATALOG_MODELS = (
             input=0.2, cached=0.02, cache_write=0.25, output=1.2, fast=2
         ),
     ),
-    assumed_facts("gpt-5.6-sol")._replace(
-        id="gpt-5.6-sol",
+    "gpt-5.6-sol": assumed_facts("gpt-5.6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -265,8 +242,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20, fast=2),
     ),
-    assumed_facts("gpt-5.6-terra")._replace(
-        id="gpt-5.6-terra",
+    "gpt-5.6-terra": assumed_facts("gpt-5.6-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -276,8 +252,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=12, fast=2),
     ),
-    assumed_facts("gpt-6-astra")._replace(
-        id="gpt-6-astra",
+    "gpt-6-astra": assumed_facts("gpt-6-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         pro_mode=True,
@@ -288,8 +263,7 @@ CATALOG_MODELS = (
             input=10, cached=1, cache_write=12.5, output=50, fast=2, ultrafast=6
         ),
     ),
-    assumed_facts("gpt-6-astra-law")._replace(
-        id="gpt-6-astra-law",
+    "gpt-6-astra-law": assumed_facts("gpt-6-astra-law")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         pro_mode=True,
         context_window=1_050_000,
@@ -297,15 +271,13 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=10, cached=1, cache_write=None, output=50),
     ),
-    assumed_facts("gpt-6-cyber")._replace(
-        id="gpt-6-cyber",
+    "gpt-6-cyber": assumed_facts("gpt-6-cyber")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(input=20, cached=2, cache_write=25, output=100),
     ),
-    assumed_facts("gpt-6-luna")._replace(
-        id="gpt-6-luna",
+    "gpt-6-luna": assumed_facts("gpt-6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -317,15 +289,13 @@ CATALOG_MODELS = (
             input=0.1, cached=0.01, cache_write=0.125, output=0.5, fast=2
         ),
     ),
-    assumed_facts("gpt-6-rosalind")._replace(
-        id="gpt-6-rosalind",
+    "gpt-6-rosalind": assumed_facts("gpt-6-rosalind")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(input=15, cached=1.5, cache_write=18.75, output=75),
     ),
-    assumed_facts("gpt-6-sol")._replace(
-        id="gpt-6-sol",
+    "gpt-6-sol": assumed_facts("gpt-6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -335,8 +305,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=10, fast=2),
     ),
-    assumed_facts("gpt-6.1-sol")._replace(
-        id="gpt-6.1-sol",
+    "gpt-6.1-sol": assumed_facts("gpt-6.1-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         pro_mode=True,
@@ -347,8 +316,7 @@ CATALOG_MODELS = (
             input=2, cached=0.1, cache_write=2.5, output=10, fast=2, ultrafast=6
         ),
     ),
-    assumed_facts("gpt-6.1-terra")._replace(
-        id="gpt-6.1-terra",
+    "gpt-6.1-terra": assumed_facts("gpt-6.1-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
@@ -358,19 +326,15 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=1, cached=0.05, cache_write=1.25, output=5, fast=2),
     ),
-    assumed_facts("gpt-6.2-astra")._replace(
-        id="gpt-6.2-astra",
+    "gpt-6.2-astra": assumed_facts("gpt-6.2-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(input=8, cached=0.4, cache_write=10, output=40, fast=2),
     ),
-    assumed_facts("gpt-6.2-astra-law")._replace(
-        id="gpt-6.2-astra-law",
-    ),
-    assumed_facts("gpt-6.2-sol")._replace(
-        id="gpt-6.2-sol",
+    "gpt-6.2-astra-law": assumed_facts("gpt-6.2-astra-law")._replace(),
+    "gpt-6.2-sol": assumed_facts("gpt-6.2-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         context_window=1_050_000,
         max_input_tokens=922_000,
@@ -386,8 +350,7 @@ CATALOG_MODELS = (
             ultrafast_later=6,
         ),
     ),
-    ModelFacts(
-        id="gpt-daybreak-blue-latest",
+    "gpt-daybreak-blue-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -398,8 +361,7 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20),
     ),
-    ModelFacts(
-        id="gpt-daybreak-red-latest",
+    "gpt-daybreak-red-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -410,30 +372,26 @@ CATALOG_MODELS = (
         max_output_tokens=128_000,
         prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-image-1-mini",
+    "gpt-image-1-mini": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-image-1.5",
+    "gpt-image-1.5": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-rosalind-research",
+    "gpt-rosalind-research": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
         hosted=True,
         prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=25),
     ),
-    assumed_facts("o3")._replace(
-        id="o3",
+    "o3": assumed_facts("o3")._replace(
         default_effort="medium",
         context_window=200_000,
         max_output_tokens=100_000,
@@ -441,8 +399,7 @@ CATALOG_MODELS = (
         successor="gpt-6.1-sol",
         prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8),
     ),
-    assumed_facts("o3-pro")._replace(
-        id="o3-pro",
+    "o3-pro": assumed_facts("o3-pro")._replace(
         default_effort="medium",
         lacks=("code_interpreter",),
         context_window=200_000,
@@ -451,7 +408,8 @@ CATALOG_MODELS = (
         successor="gpt-6.1-sol-pro",
         prices=ModelPrices(input=20, cached=None, cache_write=None, output=80),
     ),
-)
+}
+"""What is known of each model, by its id."""
 
 CATALOG_IMAGE_PRICES = {
     "chatgpt-image-latest": ImagePrices(

@@ -40,7 +40,9 @@ _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
-CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+CATALOG_FACTS = {
+    name: CATALOG_MODELS[name]._replace(id=name) for name in CATALOG_MODELS
+}
 """The facts of each model of the catalog, by id."""
 
 
