@@ -292,20 +292,7 @@ class LeaveOutTool(RequestRepair):
         return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the tool, also without an item that added it."""
-        declared = declared_tools(payload)
-        remaining = self._other_tools(declared)
-        if len(remaining) == len(declared):
-            return payload
-        changed = dict(payload)
-        own = as_list(payload.get("tools"))
-        if len(self._other_tools(own)) == len(own):  # only an item declares it
-            changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
-
-    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
-        return [tool for tool in tools if json_digest(tool) != self.digest]
+        return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
 
 class LeaveOutFunctions(RequestRepair):
@@ -337,6 +324,9 @@ def _offer_alone(
     if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
+    own = as_list(payload.get("tools"))
+    if all(map(stays, declared[len(own) :])):  # what the items declare
+        return _with_tools(payload, [tool for tool in own if stays(tool)], choice)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
