@@ -29,13 +29,11 @@ def change_added_tools(
     items: Iterable[Item], change: Callable[[Item], Item]
 ) -> list[Item]:
     """Return the input of a request in which the tools of its items are changed."""
-    changed: list[Item] = []
-    for item in items:
+    changed = list(items)
+    for number, item in enumerate(changed):
         if item_type(item) == ADDED_TOOLS:
             tools = [change(tool) for tool in item["tools"]]
-            changed.append({**item, "tools": tools})
-        else:
-            changed.append(item)
+            changed[number] = {**item, "tools": tools}
     return changed
 
 

@@ -388,7 +388,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     if error.status:
         return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    word = _message_word(failure_words(error))
+    word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     message = form.format(
         code=_fill_in(code),
@@ -401,7 +401,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
 
 def ending_of_refusal(status: int, error: ApiError) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(refusal_words(status, error))
+    word = refusal_word(status, error)
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -481,32 +481,14 @@ _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 
 
-def names_lasting_cause(error: ApiError) -> bool:
-    """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(failure_words(error))
-    return word in ("context_length_exceeded", "model_not_found")
+def failure_word(error: ApiError) -> str:
+    """Return the word of a message that tells why a stream failed; "" if none does."""
+    return _first_with_message(failure_words(error))
 
 
-def says_overloaded(error: ApiError) -> bool:
-    """Say whether a stream says that its model is overloaded, whatever type it names."""
-    return _message_word(failure_words(error)) == "server_is_overloaded"
-
-
-def is_too_long(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the words of a chat are too many for the model.
-
-    Too many items have the same message, and become fewer as words.
-    """
-    if error.code == "array_above_max_length":
-        return False
-    word = _message_word(refusal_words(status, error))
-    return word == "context_length_exceeded"
-
-
-def has_known_cause(status: int, error: ApiError) -> bool:
-    """Say whether a refusal has a message that says more than its status."""
-    word = _message_word(refusal_words(status, error))
-    return word not in ("", str(status), "5")
+def refusal_word(status: int, error: ApiError) -> str:
+    """Return the word of a message that tells why a request was refused."""
+    return _first_with_message(refusal_words(status, error))
 
 
 def names_model(status: int, error: ApiError) -> bool:
@@ -515,15 +497,11 @@ def names_model(status: int, error: ApiError) -> bool:
     Below 400, `status` is that of a stream with an error.
     """
     status = status if status >= 400 else error.status
-    words = failure_words(error)
-    if status:
-        words = refusal_words(status, error)
-    word = _message_word(words)
+    word = refusal_word(status, error) if status else failure_word(error)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
-def _message_word(words: Iterable[str]) -> str:
-    """Return the first word that has a message of its own, "" if none has."""
+def _first_with_message(words: Iterable[str]) -> str:
     for word in words:
         if word and word in _MESSAGES_BY_CODE:
             return word

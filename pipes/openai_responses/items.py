@@ -326,12 +326,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
-    """Return the indexes of the calls that have an output, and of these outputs.
+def _find_pairs(items: Sequence[JsonObject]) -> dict[int, int]:
+    """Return the indexes of the calls that have an output, each with that of the output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    paired: set[int] = set()
+    outputs: dict[int, int] = {}
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -356,9 +356,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            paired |= {call_index, index}
+            outputs[call_index] = index
             waiting[call_id] = None
-    return paired
+    return outputs
 
 
 def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
@@ -368,19 +368,17 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """
     ordered: list[Item] = []
     moved: list[Item] = []
-    waiting: set[str] = set()
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    waiting: set[int] = set()
+    """The indexes of the outputs that still come."""
     for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if index not in paired:
-            continue
-        if is_call(item):
-            waiting.add(item["call_id"])
-        else:
-            waiting.discard(item["call_id"])
+        if index in outputs:
+            waiting.add(outputs[index])
+        waiting.discard(index)
         if not waiting:
             ordered += moved
             moved = []
@@ -389,22 +387,14 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
 
 def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with each output directly after its call."""
-    paired = _find_pairs(items)
-    calls: dict[str, int] = {}
-    outputs: dict[int, Item] = {}
-    for index in sorted(paired):
-        item = items[index]
-        if is_call(item):
-            calls[item["call_id"]] = index
-        else:
-            outputs[calls[item["call_id"]]] = item
+    outputs = _find_pairs(items)
+    moved = {*outputs.values()}
     ordered: list[Item] = []
     for index, item in enumerate(items):
-        if index in paired and is_call_output(item):
-            continue
-        ordered.append(item)
+        if index not in moved:
+            ordered.append(item)
         if index in outputs:
-            ordered.append(outputs[index])
+            ordered.append(items[outputs[index]])
     return ordered
 
 
@@ -423,7 +413,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     dangling: list[Item] = []
     """Reasoning whose product has not come yet."""
     has_lost_call = False
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    paired = {*outputs, *outputs.values()}
     for index, item in enumerate(items):
         kind = item.get("type")
         if is_paired(item) and index not in paired:
@@ -699,11 +690,8 @@ def search_pages(item: JsonObject) -> list[str]:
     The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address):
-            pages[address] = None
-    return list(pages)
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:

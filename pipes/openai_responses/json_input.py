@@ -38,35 +38,23 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_JSON_DEPTH):
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value), 1))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the objects and lists of each level that hold something.
+
+    A value that contains itself has levels without end.
+    """
+    level: list[Any] = [value] if value and isinstance(value, dict | list) else []
+    while level:
+        yield level
         below: list[Any] = []
         for parent in level:
             for part in parent.values() if isinstance(parent, dict) else parent:
                 # Most are texts: to look for them first halves the time.
                 if part.__class__ is not str and part and isinstance(part, dict | list):
                     below.append(part)
-        if not below:
-            return False
-        level = below
-    return True
-
-
-def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them.
-
-    A value that contains itself has levels without end.
-    """
-    level = [value]
-    while level:
-        yield level
-        below: list[Any] = []
-        for parent in level:
-            if isinstance(parent, dict):
-                below += parent
-                below += parent.values()
-            elif isinstance(parent, list):
-                below += parent
         level = below
 
 
@@ -152,13 +140,13 @@ def json_size(value: object, most: int) -> int:
 
     Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size = _VALUE_SIZE
-    for depth, level in enumerate(_levels(value)):
-        for part in level:
-            if isinstance(part, str):
-                size += len(part)
-            elif isinstance(part, dict | list):
-                size += _VALUE_SIZE * len(part)
+    size = 0
+    for depth, level in enumerate(_levels([value])):
+        for parent in level:
+            size += _VALUE_SIZE * len(parent)
+            parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
+            if size <= most:
+                size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
         if depth >= _MAX_VALUE_DEPTH:
@@ -201,6 +189,32 @@ def value_at(value: object, *keys: str) -> Any:
     for key in keys:
         value = as_mapping(value).get(key)
     return value
+
+
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
+    """
+    # A reference of megabytes would be split into as many steps.
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
+    return part
 
 
 def as_list(value: object) -> list[Any]:

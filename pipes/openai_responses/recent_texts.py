@@ -74,10 +74,11 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            own: dict[str, int] = {}
-            for known, met_by in self._ends.items():
-                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
-                    own[known] = len(met_by)
+            own = {
+                known: len(met_by)
+                for known, met_by in self._ends.items()
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
+            }
             forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
             del self._ends[forgotten]
         self._ends[subject] = users

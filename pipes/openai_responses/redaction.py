@@ -146,14 +146,8 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _printable(line: str) -> str:
-    if line.isprintable():
-        return line
-    shown: list[str] = []
-    for character in line:
-        if character.isprintable():
-            shown.append(character)
-        else:
-            shown.append(ascii(character)[1:-1])  # without its quotes
+    # Without the quotes that `ascii` adds.
+    shown = [sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line]
     return "".join(shown)
 
 

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from openai_responses.causes import has_no_credit
 from openai_responses.clock import unix_seconds
-from openai_responses.endings import MESSAGES, names_lasting_cause, says_overloaded
+from openai_responses.endings import MESSAGES, failure_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
 _PASSING_CODES = frozenset(
@@ -143,6 +143,10 @@ def _is_retried_status(status: int) -> bool:
     return status in _RETRIED_STATUS or 500 <= status < 600
 
 
+_LASTING_CAUSES = ("context_length_exceeded", "model_not_found")
+"""Causes that a stream may tell in words alone."""
+
+
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
@@ -156,9 +160,10 @@ def is_transient(failure: Failure) -> bool:
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words may pass.
     if failure.status in (None, 200):
+        word = failure_word(error)
         has_words = error.code is not None or error.type is not None
-        is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told or says_overloaded(error)
+        is_told = has_words or error.names_a_place or word in _LASTING_CAUSES
+        return not is_told or word == "server_is_overloaded"
     return _is_retried_status(failure.status)
 
 
@@ -176,8 +181,8 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        is_known = error.is_any_of(_KNOWN_REFUSALS) or names_lasting_cause(error)
-        return not is_known
+        is_lasting = failure_word(error) in _LASTING_CAUSES
+        return not is_lasting and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Literal
 
 from openai_responses.json_input import as_text, parse_json_object
-from openai_responses.models.resolve import read_gpt_version
+from openai_responses.models.facts import read_gpt_version
 
 PolicyStyle = Literal["full", "lean", "auto"]
 ChosenStyle = Literal["full", "lean"]

@@ -19,11 +19,9 @@ from typing import Any, NamedTuple
 PIPES = Path(__file__).resolve().parents[2] / "pipes"
 sys.path.insert(0, str(PIPES))
 
-from openai_responses.models.catalog import (  # noqa: E402
-    CATALOG_IMAGE_PRICES,
-    CATALOG_MODELS,
-)
+from openai_responses.models.catalog import CATALOG_IMAGE_PRICES  # noqa: E402
 from openai_responses.models.facts import ModelFacts  # noqa: E402
+from openai_responses.models.resolve import CATALOG_FACTS  # noqa: E402
 from openai_responses.models.usage import LONG_TTL_FACTOR  # noqa: E402
 from openai_responses.tool_kinds import TOOL_KINDS  # noqa: E402
 
@@ -96,7 +94,7 @@ def compare_catalog(entries: Mapping[str, Listed]) -> tuple[list[Comparison], se
     """Return all comparisons, and the models that the list does not have."""
     compared: list[Comparison] = []
     missing: set[str] = set()
-    for facts in CATALOG_MODELS:
+    for facts in CATALOG_FACTS.values():
         if facts.id in CATALOG_IMAGE_PRICES:
             continue
         if facts.id in entries:

@@ -15,6 +15,8 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+import black
+
 PIPES = Path(__file__).resolve().parents[2] / "pipes"
 sys.path.insert(0, str(PIPES))
 
@@ -22,6 +24,7 @@ from openai_responses.models.facts import (  # noqa: E402
     ImagePrices,
     ModelFacts,
     ModelPrices,
+    assumed_facts,
 )
 
 FACTS_FILE = Path(__file__).with_name("models.json")
@@ -80,15 +83,21 @@ Edit it and run `python scripts/catalog/generate.py`; with `--check` it reports 
 this module is current, as do the tests.
 
 Facts as of {as_of}. Prices are {unit}.
-A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
-only where it differs from its model.
+A fact that is not stated is the one that is assumed of the id, else the default of
+ModelFacts. A dated snapshot has an entry only where it differs from its model.
 """
 
-from openai_responses.models.facts import ImagePrices, ModelFacts, ModelPrices
-
-CATALOG_MODELS = (
-{models}
+from openai_responses.models.facts import (
+    ImagePrices,
+    ModelFacts,
+    ModelPrices,
+    assumed_facts,
 )
+
+CATALOG_MODELS = {{
+{models}
+}}
+"""What is known of each model, by its id."""
 
 CATALOG_IMAGE_PRICES = {{
 {image_prices}
@@ -159,23 +168,32 @@ def model_facts(model: str, facts: Facts) -> ModelFacts:
 
 
 def render_model(facts: ModelFacts) -> str:
-    """Return the source of a model's facts, one keyword a line."""
-    lines = []
-    for name, value in facts._asdict().items():
-        if value != ModelFacts._field_defaults[name]:
-            lines.append(f"        {name}={render_value(value)},")
-    return "\n".join(("    ModelFacts(", *lines, "    ),"))
+    """Return the row of a model: what is not assumed of it, one keyword a line."""
+    assumed = assumed_facts(facts.id)
+    make = f'assumed_facts("{facts.id}")._replace'
+    if not assumed.known_family or assumed == ModelFacts():
+        assumed = ModelFacts()
+        make = "ModelFacts"
+    known = assumed._replace(id=facts.id)._asdict()
+    stated = {key: fact for key, fact in facts._asdict().items() if fact != known[key]}
+    keywords = f"{render_keywords(stated)}," if stated else ""
+    return f'"{facts.id}": {make}({keywords}),'
+
+
+def render_keywords(values: Mapping[str, object]) -> str:
+    """Return values as keywords of a call."""
+    return ", ".join(f"{name}={render_value(values[name])}" for name in values)
 
 
 def render_value(value: object) -> str:
-    """Return the source of a fact, as Black formats it."""
+    """Return the source of a fact."""
     if isinstance(value, ModelPrices):
-        return render_prices(value)
-    if isinstance(value, tuple):
-        elements = ", ".join(f'"{element}"' for element in value)
-        return f"({elements},)" if len(value) == 1 else f"({elements})"
-    if isinstance(value, str):
-        return f'"{value}"'
+        known: Facts = {}
+        for name, price in value._asdict().items():
+            # Those of other tiers only if they are known.
+            if name not in ModelPrices._field_defaults or price is not None:
+                known[name] = price
+        return f"ModelPrices({render_keywords(known)})"
     if isinstance(value, float):
         return f"{value:.9g}"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -183,23 +201,12 @@ def render_value(value: object) -> str:
     return repr(value)
 
 
-def render_prices(prices: ModelPrices) -> str:
-    """Return the source of prices; those of other tiers only if they are known."""
-    lines = []
-    for name, value in prices._asdict().items():
-        if name not in ModelPrices._field_defaults or value is not None:
-            lines.append(f"            {name}={render_value(value)},")
-    return "\n".join(("ModelPrices(", *lines, "        )"))
-
-
 def render_image_prices(entries: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the lines of a table from an image model to its prices, sorted."""
     lines = []
     for model in sorted(entries):
-        lines.append(f'    "{model}": ImagePrices(')
-        for name, value in ImagePrices(**entries[model]["prices"])._asdict().items():
-            lines.append(f"        {name}={render_value(value)},")
-        lines.append("    ),")
+        prices = ImagePrices(**entries[model]["prices"])._asdict()
+        lines.append(f'"{model}": ImagePrices({render_keywords(prices)}),')
     return "\n".join(lines)
 
 
@@ -241,7 +248,7 @@ def successors(source: Mapping[str, Any]) -> dict[str, str]:
 
 def render_catalog(source: Mapping[str, Any]) -> str:
     """Return the whole text of the module."""
-    return HEADER.format(
+    text = HEADER.format(
         as_of=source["as_of"],
         unit=source["unit"],
         models="\n".join(render_model(facts) for facts in served_models(source)),
@@ -252,6 +259,7 @@ def render_catalog(source: Mapping[str, Any]) -> str:
         aliases=render_names(models_by_name(source["aliases"])),
         aliases_reasons=render_reasons(source["aliases"]),
     )
+    return black.format_str(text, mode=black.Mode())
 
 
 def main() -> int:

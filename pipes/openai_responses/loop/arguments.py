@@ -10,12 +10,16 @@ from dataclasses import dataclass, replace
 from reprlib import repr as short_repr
 from typing import Any
 
-from openai_responses.json_input import JsonBudget, JsonObject, json_size
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonObject,
+    json_size,
+    resolve_reference,
+)
 from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     is_json_number,
     joined_schemas,
-    resolve_reference,
     schema_parts,
 )
 from openai_responses.requests.strict_schema import json_types
@@ -143,13 +147,15 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     if isinstance(allowed, Sequence) and not any(
         is_flag is isinstance(choice, bool) and value == choice for choice in allowed
     ):
-        words: list[str] = []
         # One more than is shown: the list then says that there are others.
-        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
-            if isinstance(choice, str):
-                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
-            else:
-                words.append(short_repr(choice))
+        words = [
+            (
+                repr(choice[:_MAX_SHOWN_CHARACTERS])
+                if isinstance(choice, str)
+                else short_repr(choice)
+            )
+            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
+        ]
         return f"{shown_path} must be one of {_join_with_or(words)}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():

@@ -328,7 +328,13 @@ class Attempt:
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
             if isinstance(self.error, ApiRefused) and not self.error.error.param:
-                ending = self._name_safeguard(ending, self.error)
+                # Gateways name a safeguard in words alone, which the request could not
+                # have said: an administrator can leave it out of all requests.
+                refused = self.error.error
+                named = named_parameter(self.request.sent(), refused)
+                if named in STRICT_LACKS:
+                    refused = refused._replace(param=named)
+                    ending = ending_of_refusal(self.error.status, refused)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off
             # (recorded); OpenAI says so itself. In a full context input and output are
@@ -346,17 +352,6 @@ class Attempt:
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
         return ending._replace(message=f"{message} {notice}".strip())
-
-    def _name_safeguard(self, ending: Ending, refused: ApiRefused) -> Ending:
-        """Return an ending that names the safeguard which a server has refused.
-
-        Gateways name it in words alone, which the request could not have said: an
-        administrator can leave it out of all requests.
-        """
-        named = named_parameter(self.request.sent(), refused.error)
-        if named not in STRICT_LACKS:
-            return ending
-        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:

@@ -503,10 +503,7 @@ class ResponseState:
             if arguments:
                 whole[_ARGUMENTS] = arguments
                 rests.append((_ARGUMENTS, arguments))
-        longer: dict[TextPlace, str] = {}
-        for place, text in whole.items():
-            if text != stated.get(place):
-                longer[place] = text
+        longer = {at: text for at, text in whole.items() if text != stated.get(at)}
         if longer:
             item = with_texts(item, longer)
         return events + self._tell_end(position, rests, self._with_own_call_id(item))
@@ -608,10 +605,8 @@ class ResponseState:
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        output: list[Item] = []
-        for item in map(_in_api_form, content_parts(response.get("output"))):
-            if not self._is_of_server(item):
-                output.append(item)
+        items = map(_in_api_form, content_parts(response.get("output")))
+        output = [item for item in items if not self._is_of_server(item)]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):

@@ -19,7 +19,7 @@ text. The tag makes them a thought, under the same index.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import count
+from itertools import chain, count
 from operator import itemgetter
 from typing import Literal, NamedTuple
 
@@ -250,10 +250,7 @@ class _TaggedMessage:
         return self._show_all(self.text.close())
 
     def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
-        events: list[RunEvent] = []
-        for piece in pieces:
-            events += self._show(piece)
-        return events
+        return [event for piece in pieces for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
@@ -323,10 +320,8 @@ class TaggedThoughts:
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
         if isinstance(event, ResponseDone):
-            rest: list[RunEvent] = []
-            for each in self._messages.values():
-                rest += each.read_rest()
-            return [*rest, event]
+            messages = self._messages.values()
+            return [*chain.from_iterable(each.read_rest() for each in messages), event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own

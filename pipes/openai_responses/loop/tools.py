@@ -623,13 +623,11 @@ def cap_output(
     """
     if isinstance(output, str):
         return _cap_text(output, characters, tolerance)
-    capped: list[Item] = []
-    for part in output:
-        text = part.get("text")
-        if isinstance(text, str):
-            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
-        else:
-            capped.append(part)
+    capped = list(output)
+    for number, part in enumerate(output):
+        if isinstance(part.get("text"), str):
+            text = _cap_text(part["text"], characters, tolerance)
+            capped[number] = {**part, "text": text}
     return capped
 
 

@@ -109,9 +109,8 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
         last_day = facts.shutdown if facts else None
         if not is_replaced and (last_day is None or today < last_day):
             versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_age_key):
-        newest[match["family"]] = match  # replaces an older one
+    # A newer one replaces an older one.
+    newest = {match["family"]: match for match in sorted(versioned, key=_age_key)}
     newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
 

@@ -1,5 +1,6 @@
 """What is known about a model: what it accepts, its limits and its prices."""
 
+import re
 from typing import NamedTuple
 
 
@@ -80,3 +81,52 @@ class ModelFacts(NamedTuple):
     """US dollars for a web search, where it differs from that of other models."""
     known_family: bool = True
     """False: the name says nothing, the facts are cautious."""
+
+
+# o3, o4-mini
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
+
+
+def assumed_facts(model_id: str) -> ModelFacts:
+    """Return what is assumed of a model as long as only its id is known.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models"). A deployment can have any name:
+    only its administrator knows its facts.
+    """
+    if _O_SERIES_ID.match(model_id):
+        return ModelFacts(
+            reasoning=True,
+            efforts=("low", "medium", "high"),
+            sampling="never",
+            summary=True,
+            hosted=True,
+        )
+    version = read_gpt_version(model_id)
+    if version is None:
+        return ModelFacts(hosted=True, known_family=False)
+    if version < (5, 0):
+        return ModelFacts()
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+    )

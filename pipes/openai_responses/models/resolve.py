@@ -24,16 +24,12 @@ from openai_responses.models.catalog import (
     CATALOG_SERVED_AS,
     CATALOG_SUCCESSORS,
 )
-from openai_responses.models.facts import ModelFacts
+from openai_responses.models.facts import ModelFacts, assumed_facts, read_gpt_version
 
 REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 # gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-# o3, o4-mini
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
@@ -44,10 +40,10 @@ _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
-CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+CATALOG_FACTS = {
+    name: CATALOG_MODELS[name]._replace(id=name) for name in CATALOG_MODELS
+}
 """The facts of each model of the catalog, by id."""
-
-_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -232,8 +228,7 @@ def _model_family(model_id: str) -> str:
 def _model_facts(model_id: str) -> ModelFacts:
     """Return the facts of an id, with or without a date, or those of its family.
 
-    Fine-tuned models and routers have prices of their own. A deployment can have any
-    name: only its administrator knows its facts.
+    Fine-tuned models and routers have prices of their own.
     """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
@@ -241,52 +236,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     wrapped = _WRAPPED_ID.match(model_id)
     if wrapped:
         return _model_facts(wrapped[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        return _ASSUMED_OF_O_SERIES
-    version = read_gpt_version(model_id)
-    if version:
-        return _facts_of_version(version)
-    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-
-
-def read_gpt_version(model_id: str) -> tuple[int, int] | None:
-    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
-    match = _GPT_VERSION.match(model_id)
-    if match is None:
-        return None
-    return int(match["major"]), int(match["minor"] or 0)
-
-
-_ASSUMED_OF_O_SERIES = ModelFacts(
-    reasoning=True,
-    efforts=("low", "medium", "high"),
-    sampling="never",
-    summary=True,
-    hosted=True,
-)
-
-
-def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
-    """Return what is assumed of a gpt that the catalog does not have.
-
-    What all models have from a version on, newer ones have, too
-    (docs/reference/responses-api.md, "Unknown models").
-    """
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    return ModelFacts(
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=version >= (5, 4),
-        long_prices=version >= (5, 4),
-        regional=version >= (5, 4),
-        appends_tools=version >= (5, 6),
-        diagnostics=version >= (5, 6),
-        appends_configuration=version >= (6, 0),
-    )
+    return assumed_facts(model_id)
 
 
 def successor_of(model_id: str) -> ResolvedModel | None:
@@ -304,7 +254,7 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
     notes: list[str] = []
-    if _GPT_VERSION.match(model_id):
+    if read_gpt_version(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])

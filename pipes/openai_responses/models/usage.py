@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import date
 from decimal import Decimal
+from functools import reduce
 from typing import Any, NamedTuple
 
 from openai_responses.items import (
@@ -81,10 +82,7 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
     """Return the sum of several responses, None for none."""
-    total: Usage | None = None
-    for usage in usages:
-        total = add_usage(total, usage)
-    return total
+    return reduce(add_usage, usages, None)
 
 
 def read_usage(

@@ -27,7 +27,6 @@ from openai_responses.items import (
     part_text,
     text_message,
 )
-from openai_responses.json_input import as_list
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 
 MAX_CHAT_REPAIRS = 100
@@ -48,10 +47,9 @@ ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
 
 
+@dataclass(frozen=True, slots=True)
 class ChatRepair(ABC):
     """One change of the items of a chat."""
-
-    __slots__ = ()
 
     is_about_chat: ClassVar = True
     """Whether a chat remembers it, and not the account."""
@@ -165,7 +163,6 @@ class LeaveOutKind(RepairUntil):
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(RepairUntil):
     """Encrypted items are left out, up to the item `until`.
 
@@ -184,7 +181,6 @@ class LeaveOutReasoning(RepairUntil):
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
@@ -225,7 +221,6 @@ class PlainItems(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-@dataclass(frozen=True, slots=True)
 class WordsAlone(RepairUntil):
     """Only messages stay, up to `until`; of calls and outputs words stay."""
 
@@ -237,7 +232,6 @@ class WordsAlone(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutPlainReasoning(ChatRepair):
     """Reasoning of which only the words came is not sent again.
 
@@ -253,7 +247,6 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutImages(ChatRepair):
     """Of messages and outputs with images the words stay.
 
@@ -271,19 +264,6 @@ def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
-def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
-    """Return the repairs of their stored form, each once; anything else is skipped.
-
-    The owner of a chat can write anything there.
-    """
-    repairs: dict[ChatRepair, None] = {}
-    for row in rows[-_MAX_ROWS_READ:]:
-        repair = _read_chat_repair(as_list(row))
-        if repair is not None:
-            repairs[repair] = None
-    return list(repairs)[-MAX_CHAT_REPAIRS:]
-
-
 _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
@@ -297,19 +277,24 @@ the chat gets its reasoning back.
 """
 
 
-def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
-    """Return the repair of a stored form, None for anything else."""
-    if not all(isinstance(word, str) for word in row):
-        return None
-    match row:
-        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
-            repair: ChatRepair = _BY_NAME[action](name)
-            return repair
-        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
-            _NAME_FORM.fullmatch(name)
-        ):
-            return LeaveOutKind(name, kind)
-    return None
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair: ChatRepair
+        match row:
+            case [str(word), str(name)] if word in _BY_NAME:
+                repair = _BY_NAME[word](name)
+            case ["kind", str(kind), str(name)] if _TYPE_FORM.fullmatch(kind):
+                repair = LeaveOutKind(name, kind)
+            case _:
+                continue
+        if _NAME_FORM.fullmatch(name):
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
@@ -352,10 +337,8 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
                 break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
-    calls_as_words: set[object] = set()
-    for row in rows:
-        if row.name in left_out and is_paired(row.item):
-            calls_as_words.add(row.item.get("call_id"))
+    gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    calls_as_words = {item.get("call_id") for item in gone}
 
     sent: list[NamedItem] = []
     for row in rows:

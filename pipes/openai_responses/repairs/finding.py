@@ -11,13 +11,13 @@ exists in the request, or on words that the request could not have said.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools
 from openai_responses.causes import IMAGE_CODES, NO_CREDIT_CODES, is_about_address
-from openai_responses.endings import MESSAGES, has_known_cause, is_too_long
+from openai_responses.endings import MESSAGES, refusal_word
 from openai_responses.errors import (
     UNREAD_REASONING,
     UNREADABLE_STREAM,
@@ -37,7 +37,7 @@ from openai_responses.items import (
     tool_name,
     with_item_id,
 )
-from openai_responses.json_input import as_mapping
+from openai_responses.json_input import as_mapping, value_at
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
     CallsAsWords,
@@ -57,7 +57,7 @@ from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
-    TUNE_A_SEARCH,
+    PERMIT_NOTHING,
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
@@ -70,10 +70,9 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
-    LeaveOutSearchField,
-    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LeaveOutToolField,
     LimitMedia,
     LowerItems,
     LowerLimit,
@@ -88,7 +87,6 @@ from openai_responses.repairs.request_repairs import (
     StateIds,
     StateInstructions,
     TextOutputs,
-    effort_of,
     may_lose_field,
     outer_name,
     value_digest,
@@ -115,7 +113,7 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, UNREAD_REASONING, "404"}
 """Codes of causes that no change of the request removes."""
-_REASONING_NOT_TAKEN = re.compile(
+_REASONING_NOT_TAKEN = (
     # A model that does not reason (openai/openai-python 2364).
     r"reasoning input items can only be provided"
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -137,27 +135,25 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|thought_signature' \(TYPE_BYTES\)"
     # Anthropic; Bedrock (linanwx/nagobot 21).
     r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
-    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
-    re.IGNORECASE,
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
-_REASONING_IS_MISSING = re.compile(
+_REASONING_IS_MISSING = (
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
     r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
-    r"|is missing a `?thought_signature",
-    re.IGNORECASE,
+    r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
-_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+_CONTAINER = r"\bcontainer(?:_id|s? is expired)?"
 """What the API says of the container of earlier code. "Container is expired." names no
 place; "Expected container_id: cntr_..." a chat met in every further turn
 (pydantic/pydantic-ai 7461)."""
-_NOT_DECLARED = re.compile("not found in 'tools'")
+_NOT_DECLARED = "not found in 'tools'"
 """Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
 not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
-_CALLS_APART = re.compile(
+_CALLS_APART = (
     # Anthropic; Google; servers of Chat Completions.
     r"ids were found without `?tool_result`? blocks immediately after"
     r"|function call turn comes immediately after"
@@ -166,45 +162,40 @@ _CALLS_APART = re.compile(
     r"|invalid Gemini function call history"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
-    r"|unexpected role 'user' after role 'tool'",
-    re.IGNORECASE,
+    r"|unexpected role 'user' after role 'tool'"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
-_TOOLS_ARE_MISSING = re.compile(
+_TOOLS_ARE_MISSING = (
     # Anthropic; Bedrock; LiteLLM.
     r"`?tool_result`? blocks must define tools|toolConfig field must be defined"
-    r"|tool calling without `tools=` param",
-    re.IGNORECASE,
+    r"|tool calling without `tools=` param"
 )
 """What servers say of earlier calls in a chat that has no tools any more."""
-_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+_TEXT_BEFORE_OUTPUT = r"No tool output found for (tool|function) call\b"
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
-_SEES_NOTHING = re.compile(
-    r"image input is not supported|\bdo(?:es)? not support image input"
+_SEES_NOTHING = (
+    r"image inputs?(?: modality)? (?:is|are) not (?:supported|enabled)"
+    r"|\bdo(?:es)? not support image(?:s\b| input)"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
-    r"|is not a multimodal model|at most 0 image|does not support images\b"
-    r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`"
+    r"|is not a multimodal model|at most 0 image|unknown variant `image_url`"
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
     # DashScope, of a model that reads texts alone.
-    r"|The error info is \[Unexpected item type in content",
-    re.IGNORECASE,
+    r"|The error info is \[Unexpected item type in content"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_IMAGE_LIMIT = re.compile(
+_IMAGE_LIMIT = (
     # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
     r"\bat most ([1-9]\d{0,3}) image"
-    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b",
-    re.IGNORECASE,
+    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b"
 )
 """What servers say of more images than they take in one request; one more screenshot ends
 a chat for good (anomalyco/opencode 48715)."""
-_OUTPUT_LIMIT = re.compile(
+_OUTPUT_LIMIT = (
     # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
     r"supports at most (\d{2,7}) (?:completion|output) tokens"
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
@@ -217,175 +208,165 @@ _OUTPUT_LIMIT = re.compile(
     # Novita (cline/cline 8337).
     r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
-    r"to (?P<above>\d{2,7}) \(exclusive\)",
-    re.IGNORECASE,
+    r"to (?P<above>\d{2,7}) \(exclusive\)"
 )
 """What servers say of a longer answer than their model can write."""
-_AFFORDABLE = re.compile(
-    r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
-)
+_AFFORDABLE = r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
 """What OpenRouter says, with a status of 402, of an answer that could cost more than
 the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
-_ROOM_LEFT = re.compile(
+_ROOM_LEFT = (
     # Anthropic; vLLM; SGLang.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
-    r" tokens from the input",
-    re.IGNORECASE,
+    r" tokens from the input"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
-_TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
-    r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types"
-    r"|\binvalid value: file\. supported values are:",
-    re.IGNORECASE,
-)
-_TAKES_TEXT_OUTPUTS = re.compile(
-    r"Output of tool call should be 'Input text'"
-    r"|FunctionCallOutput\.output of type string"
-    r"|`function_response\.parts` is not supported for this model"
-)
-"""What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
-15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
-_ENDS_WITH_USER = re.compile(
-    # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
-    r"conversation must end with a user message"
-    r"|prefill is incompatible with enable_thinking"
-    r"|2 or more assistant messages at the end of the list"
-    r"|final assistant content cannot end with trailing whitespace"
-    r"|expected last role user or tool\b"
-    # Perplexity; Google.
-    r"|last message must have role .?user|single turn requests end with a user role"
-    r"|requests ending with a model turn are not supported",
-    re.IGNORECASE,
-)
-"""What servers say of an answer that is to be continued."""
-_CALLS_NOTHING = re.compile(
-    # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
-    # llama.cpp, with a status of 500; Groq; LiteLLM.
-    r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
-    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
-    r"|tool calling`? is not supported|does not support parameters: \['tools'",
-    re.IGNORECASE,
-)
-"""What servers say of tools for a model that cannot call them."""
-_FUNCTIONS_ALONE = re.compile(
-    # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
-    r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
-    re.IGNORECASE,
-)
-"""What servers say of tools that they do not have, without a name or a place."""
-_NO_GRAMMAR = re.compile(
-    r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar"
-    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
-    r"|schema produces a constraint that has too many states"
-    r"|invalid decoding guidance syntax|invalid function format: unhashable"
-    r"|is not a valid moonshot flavored json schema",
-    re.IGNORECASE,
-)
-"""What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
-its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
-_NO_IMAGE_DEPLOYMENT = re.compile(
-    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
-    re.IGNORECASE,
+_NO_IMAGE_DEPLOYMENT = (
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment"
 )
 """What Azure says of drawing without its header (openai/codex 31815)."""
-_NOT_TOGETHER = re.compile(
+_NOT_TOGETHER = (
     r"function calling cannot be combined in the same request"
-    r"|tool use with function calling is unsupported",
-    re.IGNORECASE,
+    r"|tool use with function calling is unsupported"
 )
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(
-    r"does not support thinking\b|thinking budget is not supported"
-    r"|\bthink value \S{1,20} is not supported",
-    re.IGNORECASE,
-)
-"""What Ollama and Google say of an effort for a model that does not reason."""
-_MUST_THINK = re.compile(
-    r"reasoning is mandatory for this endpoint|only works in thinking mode",
-    re.IGNORECASE,
-)
+_MUST_THINK = r"reasoning is mandatory for this endpoint|only works in thinking mode"
 """What OpenRouter and Google say of no effort for a model that always thinks."""
-_CHOICE_NOT_TAKEN = re.compile(
-    # DeepSeek; DashScope; Kimi; Anthropic.
-    r"does not support this tool_choice|tool_choice parameter does not support being set"
-    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
-    r"|may not be enabled when tool_choice forces tool use"
-    # vLLM, of gpt-oss.
-    r"|only 'auto' (or 'none' )?tool_choice is supported",
-    re.IGNORECASE,
-)
-"""What servers say of a choice that forces a call of a model that thinks."""
-_INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
-"""What Codex's own server says of a request without the field (vybestack/llxprt-code
-1197)."""
-_STREAMS_ALONE = re.compile(
-    # DashScope's, of models that think.
-    r"stream must be set to true|only supports? stream mode"
-    r"|enable_thinking must be set to false for non-streaming calls",
-    re.IGNORECASE,
-)
-"""What Codex's own server says, and the gateways to it."""
-_ONE_CALL = re.compile(r"only supports single tool-calls at once")
-"""What templates of Llama's models say of two calls without an output in between
-(vllm-project/vllm 25108)."""
-_SHORT_IDS = re.compile(
-    # Mistral; its templates, at mlx-lm and others.
-    r"must be a-z, A-Z, 0-9, with a length of 9\b"
-    r"|Tool call IDs should be alphanumeric strings with length 9\b"
-    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
-    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
-)
-_TEXT_IS_EMPTY = re.compile(
-    # Anthropic; Bedrock; Moonshot; xAI.
-    r"text content blocks must (?:be non-empty|contain non-whitespace)"
-    r"|text field in the ContentBlock object at \S{1,60} is blank"
-    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
-    r"|each message must have at least one content element"
-    # Google.
-    r"|must include at least one parts field|\bcontents\.parts must not be empty"
-    r"|\bmodel input cannot be empty",
-    re.IGNORECASE,
-)
-"""What servers say of a text without a word, such as that of an image alone."""
-_LACKS_ID = re.compile(r"\bmissing field `id`")
+_LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
+_TOO_MANY_ITEMS = "array_above_max_length"
 _OF_THE_SCHEMA = "invalid_payload"
 """Azure's code at the address of a project, of reasoning without an id
 (NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
-_LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
-"""What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
-_INSTRUCTS_FIRST = re.compile(
-    r"system message must be at the beginning"
-    # Of the role of a developer, which no template of that time knows.
-    r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer|unexpected role 'system' after role"
-    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
-    r"|unknown variant `developer`|\bdeveloper is not one of \["
-    r"|input tag 'developer' found using 'role'",
-    re.IGNORECASE,
+_SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
+    (
+        # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers
+        # of llama.cpp, with a status of 500; Groq; LiteLLM.
+        r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
+        r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
+        r"|tool calling`? is not supported|does not support parameters: \['tools'",
+        [LeaveOutFunctions()],
+    ),
+    (
+        # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
+        r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+        [OfferFunctionsAlone()],
+    ),
+    (
+        # Ollama and Google, of a model that does not reason.
+        r"does not support thinking\b|thinking budget is not supported"
+        r"|\bthink value \S{1,20} is not supported",
+        [LeaveOutParameter("reasoning.effort")],
+    ),
+    (
+        # Of a choice that forces a call of a model that thinks: DeepSeek; DashScope;
+        # Kimi; Anthropic; vLLM, of gpt-oss.
+        r"does not support this tool_choice|tool_choice parameter does not support being "
+        r"set|tool_choice '?\w{1,20}'? is incompatible with thinking"
+        r"|may not be enabled when tool_choice forces tool use"
+        r"|only 'auto' (or 'none' )?tool_choice is supported",
+        [LeaveOutToolChoice()],
+    ),
+    (
+        # Codex's own server, and the gateways to it; DashScope, of models that think.
+        r"stream must be set to true|only supports? stream mode"
+        r"|enable_thinking must be set to false for non-streaming calls",
+        [AskForStream()],
+    ),
+    # Templates of Llama's models, of two calls without an output in between
+    # (vllm-project/vllm 25108).
+    (r"only supports single tool-calls at once", [SeparateCalls()]),
+    (
+        # Mistral; its templates, at mlx-lm and others. Anthropic, of a model's ids that
+        # have other signs (farion1231/cc-switch 1181).
+        r"must be a-z, A-Z, 0-9, with a length of 9\b"
+        r"|Tool call IDs should be alphanumeric strings with length 9\b"
+        r"|tool_use[._]id: String should match pattern",
+        [ShortCallIds()],
+    ),
+    # Copilot, of some of its models (caozhiyuan/copilot-api 362).
+    (r"image detail has to be either 'low' or 'high'", [StateDetail()]),
+    (
+        # Templates of Qwen's and Mistral's models; llama.cpp, vLLM and Fireworks pass it
+        # on with a status of 400 or 500 (ggml-org/llama.cpp 20733).
+        r"system message must be at the beginning"
+        # Of the role of a developer, which no template of that time knows.
+        r"|unexpected message role|roles are supported, got developer"
+        r"|unexpected role '?developer|unexpected role 'system' after role"
+        # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+        r"|unknown variant `developer`|\bdeveloper is not one of \["
+        r"|input tag 'developer' found using 'role'",
+        [GatherInstructions()],
+    ),
+    # Codex's own server, of a request without the field (vybestack/llxprt-code 1197).
+    (r"\binstructions are required\b", [StateInstructions()]),
+    (
+        # Templates of Gemma and Mistral, and Perplexity, of two questions in a row.
+        r"conversation roles must alternate|should alternate with assistant message",
+        [JoinMessages(), TextOutputs(shows_images=False)],
+    ),
+    (
+        # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
+        r"conversation must end with a user message"
+        r"|prefill is incompatible with enable_thinking"
+        r"|2 or more assistant messages at the end of the list"
+        r"|final assistant content cannot end with trailing whitespace"
+        r"|expected last role user or tool\b"
+        # Perplexity; Google.
+        r"|last message must have role .?user|single turn requests end with a user role"
+        r"|requests ending with a model turn are not supported",
+        [AskToContinue()],
+    ),
+    (
+        # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
+        r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
+        r"|\bunknown part type: input_file|does not support file content types"
+        r"|\binvalid value: file\. supported values are:",
+        [LimitMedia("input_file", 0)],
+    ),
+    (
+        # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
+        # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436).
+        r"Output of tool call should be 'Input text'"
+        r"|FunctionCallOutput\.output of type string"
+        r"|`function_response\.parts` is not supported for this model",
+        [TextOutputs()],
+    ),
+    (
+        # llama.cpp and vLLM, of a schema that they cannot make a grammar of, or of a
+        # template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a
+        # number among its own tools.
+        r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
+        r"|automatic parser generation failed|features not supported by xgrammar"
+        r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+        r"|schema produces a constraint that has too many states"
+        r"|invalid decoding guidance syntax|invalid function format: unhashable"
+        r"|is not a valid moonshot flavored json schema",
+        [PlainSchemas(), LeaveOutFunctions()],
+    ),
+    (
+        # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
+        # Moonshot; xAI; Google.
+        r"text content blocks must (?:be non-empty|contain non-whitespace)"
+        r"|text field in the ContentBlock object at \S{1,60} is blank"
+        r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+        r"|each message must have at least one content element"
+        r"|must include at least one parts field|\bcontents\.parts must not be empty"
+        r"|\bmodel input cannot be empty",
+        [LeaveOutEmptyTexts()],
+    ),
 )
-"""What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
-it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
-_ALTERNATES = re.compile(
-    r"conversation roles must alternate|should alternate with assistant message",
-    re.IGNORECASE,
-)
-"""What templates of Gemma and Mistral, and Perplexity, say of two questions in a row."""
+"""What servers say of what they, or their model, cannot do, and the repairs of it."""
 _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
@@ -467,54 +448,48 @@ def blind_repair(
 
 def _blind_steps(
     sent: SentRequest, failure: Failure, *, knows_options: bool
-) -> Iterator[Repair]:
-    """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
+) -> list[Repair]:
+    """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
     status = failure.status or 0
-    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
-    if not (may_be_repaired(failure) or hides_cause or is_key_error):
-        return
-    parameter = Refusal(error, sent).parameter
-    if outer_name(parameter) in GUARDS & sent.payload.keys():
-        return  # it stays, and with it the refusal
-    if is_too_long(status, error):
-        return  # its words are most of a chat
-    if error.code == UNREADABLE_STREAM:
-        yield LeaveOutParameter("stream")
-        return
     last = sent.last_name
-    if hides_cause:
-        yield LeaveOutReasoning(last)
-        return
-    if status not in _UNCLEAR_CAUSES and not is_key_error:
-        return
+    if error.code == UNREADABLE_STREAM:
+        return [LeaveOutParameter("stream")]
+    if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
+        return [LeaveOutReasoning(last)]
+    is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message)
+    parameter = Refusal(error, sent).parameter
+    # A parameter that guards stays, and with it the refusal.
+    is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
+    word = refusal_word(status, error)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    if not (is_unclear or is_key_error) or is_about_guard or is_too_long:
+        return []
     is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
     if is_missing and not error.names_a_place:
         is_of_the_api = error.type == "invalid_request_error"
         names_model = "model" in error.message.lower()
         if not is_of_the_api or names_model or is_about_address(error):
-            return  # the address or the model is wrong
+            return []  # the address or the model is wrong
 
     # Other servers refuse options and tools before they ask the model. To tune an
-    # answer matters less than the chat, and tools matter more. A parameter that guards
-    # stays, and a request without others would be refused again.
+    # answer matters less than the chat, and tools matter more.
+    plain: list[Repair] = [
+        LeaveOutPlainReasoning(),
+        PlainItems(last, any(has_media(row.item) for row in sent.items)),
+        WordsAlone(last),
+    ]
     names_a_part = error.names_a_place or bool(parameter)
-    names_cause = names_a_part or has_known_cause(status, error)
-    is_checked = status in _CHECKED_CAUSES and not knows_options
-    may_be_options = is_checked and not names_cause
-    if may_be_options:
-        yield LeaveOutOptions()
-    elif outer_name(parameter) == "tools":
-        # The list of tools is the cause, and no tool is named. Few other servers have
-        # tools of their own, and the functions may matter more.
-        yield OfferFunctionsAlone()
-    yield LeaveOutPlainReasoning()
-    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
-    yield WordsAlone(last)
-    if may_be_options:
-        yield OfferFunctionsAlone()
-        yield LeaveOutFunctions()
+    is_told = names_a_part or word not in ("", str(status), "5")
+    if status in _CHECKED_CAUSES and not knows_options and not is_told:
+        fewer_tools = [OfferFunctionsAlone(), LeaveOutFunctions()]
+        return [LeaveOutOptions(), *plain, *fewer_tools]
+    # If the list of tools is the cause, and no tool is named: few other servers have
+    # tools of their own, and the functions may matter more.
+    is_about_tools = outer_name(parameter) == "tools"
+    return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -534,12 +509,11 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     last = refusal.sent.last_name
-    if _REASONING_IS_MISSING.search(refusal.words):
+    if refusal.says(_REASONING_IS_MISSING):
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
-    yield from _by_words(refusal, _CALLS_APART, MoveMessages())
-    yield from _by_words(refusal, _CALLS_APART, CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, MoveMessages(), CallsAsWords(last))
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
@@ -549,7 +523,6 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
-    yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
     if refusal.error.code == _OF_THE_SCHEMA:
@@ -589,13 +562,13 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
             yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
-def _by_words(
-    refusal: Refusal, pattern: re.Pattern[str], repair: Repair
-) -> Iterator[TriedRepair]:
-    """Yield a repair if the words of a refusal have a phrase."""
-    phrase = pattern.search(refusal.words)
-    if phrase:
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+def _by_words(refusal: Refusal, phrase: str, *repairs: Repair) -> Iterator[TriedRepair]:
+    """Yield repairs if the words of a refusal have a phrase."""
+    said = refusal.says(phrase)
+    if said:
+        is_lasting = refusal.is_own_phrase(said[0])
+        for repair in repairs:
+            yield TriedRepair(repair, is_lasting=is_lasting)
 
 
 def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -606,18 +579,16 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
-        if refusal.is_unknown and is_about_strict:
-            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
-        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
-            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
+        for key in place.keys[:1] + place.keys[-1:]:
+            if refusal.is_unknown and key in PERMIT_NOTHING:
+                yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
-    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    names_id = place.keys == ("id",) or refusal.says(_LACKS_ID)
     if names_id and with_item_id(place.value) != place.value:
         yield TriedRepair(StateIds(), is_named=is_named)
     # The server wants a text there, or names the types of parts that it takes.
@@ -674,79 +645,49 @@ def _without_item(
 
 def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for a model that wants the thought of each call back."""
-    repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-    yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
+    # Until the question after the calls of earlier turns. If there are none, the calls of
+    # this turn are meant, up to the last item.
+    end = refusal.sent.last_name
+    has_calls = False
+    for name, item in refusal.sent.items:
+        has_calls = has_calls or is_paired(item)
+        if has_calls and item.get("role") == "user":
+            end = name
+    yield from _by_words(refusal, _REASONING_IS_MISSING, CallsAsWords(end))
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
-        limit = _IMAGE_LIMIT.search(refusal.words)
+        limit = refusal.says(_IMAGE_LIMIT)
         if limit:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
-    yield from _by_output_limit(refusal)
-    effort = value_digest(refusal.sent.payload, "reasoning.effort")
-    skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
-        (_CALLS_NOTHING, LeaveOutFunctions()),
-        (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
-        (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
-        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
-        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
-        (_STREAMS_ALONE, AskForStream()),
-        (_ONE_CALL, SeparateCalls()),
-        (_SHORT_IDS, ShortCallIds()),
-        (_LOW_OR_HIGH, StateDetail()),
-        (_INSTRUCTS_FIRST, GatherInstructions()),
-        (_ALTERNATES, JoinMessages()),
-        (_ALTERNATES, TextOutputs(shows_images=False)),
-        (_ENDS_WITH_USER, AskToContinue()),
-        (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
-        (_TAKES_TEXT_OUTPUTS, TextOutputs()),
-        (_NO_GRAMMAR, PlainSchemas()),
-        (_NO_GRAMMAR, LeaveOutFunctions()),
-        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
-    )
-    for pattern, repair in skills:
-        yield from _by_words(refusal, pattern, repair)
-    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
-        yield tried._replace(is_lasting=False)
-
-
-def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield a lower limit for the answer, if the refusal names one."""
-    limit = _OUTPUT_LIMIT.search(refusal.words)
+    limit = refusal.says(_OUTPUT_LIMIT)
     if limit:
         most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
         yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
-    room = _ROOM_LEFT.search(refusal.words)
+    room = refusal.says(_ROOM_LEFT)
     if room:
         *_, first, second = [int(number) for number in room.groups() if number]
         left = second - first if room["window"] else first - second
         if left >= _LEAST_OUTPUT:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
+    refused_effort = LeaveOutParameter("reasoning.effort", effort)
+    yield from _by_words(refusal, _MUST_THINK, refused_effort)
+    for phrase, repairs in _SKILLS:
+        yield from _by_words(refusal, phrase, *repairs)
+    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
+        yield tried._replace(is_lasting=False)
 
 
 def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield a limit for the answer that the account can pay for."""
-    affordable = _AFFORDABLE.search(refusal.words)
+    affordable = refusal.says(_AFFORDABLE)
     if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
         yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
-
-
-def _end_of_earlier_calls(sent: SentRequest) -> str:
-    """Return the name of the question after the calls of earlier turns.
-
-    If there are none, the calls of this turn are meant, up to the last item.
-    """
-    names: list[str] = []
-    has_calls = False
-    for name, item in sent.items:
-        has_calls = has_calls or is_paired(item)
-        if has_calls and item.get("role") == "user":
-            names.append(name)
-    return names[-1] if names else sent.last_name
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -763,8 +704,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in TUNE_A_SEARCH:
-        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
+    if path in PERMIT_NOTHING:
+        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -776,11 +717,11 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         return
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
-        nearest = _nearest_effort(effort_of(payload), quoted)
+        asked = value_at(payload, "reasoning", "effort")
+        nearest = _nearest_effort(asked, quoted)
         # A model that takes `default` thinks or does not, and knows no amounts.
         if nearest and "default" not in quoted:
-            repair = ReplaceEffort(str(effort_of(payload)), nearest)
-            yield TriedRepair(repair, is_named=is_named)
+            yield TriedRepair(ReplaceEffort(asked, nearest), is_named=is_named)
     refused_value = "" if refusal.is_unknown else value_digest(payload, path)
     yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 

@@ -8,7 +8,13 @@ whose it is (ggml-org/llama.cpp 19716). The function checks its arguments itself
 from collections.abc import Mapping
 from typing import Any
 
-from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    resolve_reference,
+)
 
 _PLAIN_TYPES = ("object", "array", "string", "number", "integer", "boolean")
 _SCHEMA_CHOICES = ("anyOf", "oneOf", "allOf")
@@ -19,8 +25,6 @@ _MAX_STEPS = 5
 """From a reference or a choice to the next."""
 _MAX_OPTIONS = 10
 _MOST_WORDS = 200
-_MAX_REFERENCE = 500
-"""Characters of a reference."""
 
 
 def plain_schema(schema: object) -> dict[str, Any]:
@@ -57,9 +61,7 @@ class _Plainer:
         is_last = depth >= _MOST_LEVELS
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
-            properties: dict[str, Any] = {}
-            for name, inner in named.items():
-                properties[name] = self.plain(inner, depth + 1)
+            properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
             demanded = {name for name in required if isinstance(name, str)}
@@ -75,21 +77,12 @@ class _Plainer:
             is_choice = not part.keys() & {"type", "properties"}
             option = _first_value(part) if is_choice else {}
             if "$ref" in part:
-                part = self._definition(as_text(part["$ref"]))
+                part = as_mapping(resolve_reference(self._root, part["$ref"]))
             elif option:
                 part = option
             else:
                 break
         return part
-
-    def _definition(self, reference: str) -> JsonObject:
-        """Return the definition that a reference names; nothing if there is none."""
-        place: object = self._root
-        if len(reference) > _MAX_REFERENCE:
-            return {}
-        for name in reference.split("/")[1:]:
-            place = as_mapping(place).get(name)
-        return as_mapping(place)
 
 
 def _first_value(part: JsonObject) -> JsonObject:

@@ -123,20 +123,19 @@ _PARAMETERS_IN_WORDS = (
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
-_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
-_RESERVED_NAME = re.compile(
-    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
-)
-"""What DashScope says of a function that has the name of one of its own tools."""
-_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
-_REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
-"""What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
-_REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
+_FUNCTION_IN_WORDS = re.compile(
+    # DashScope, of a function that has the name of one of its own tools.
+    rf"\bfunction:? {_QUOTED_NAME}|\btool names are not allowed to be \[([\w.-]{{1,64}})\]",
     re.IGNORECASE,
 )
-"""What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197). Volcengine has none."""
+_HOSTED_TOOL_IN_WORDS = re.compile(
+    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220).
+    rf"\btool(?: type)?:? {_QUOTED_NAME}|\brequested tool ([\w.-]{{1,64}}) is not supported"
+    # OpenAI, of a hosted tool in Chat Completions; LiteLLM leaves out the place
+    # (langchain-ai/langchain-litellm 197). Volcengine has none.
+    rf"|\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
+    re.IGNORECASE,
+)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -337,6 +336,10 @@ class Refusal:
             _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
         )
 
+    def says(self, phrase: str) -> re.Match[str] | None:
+        """Return the first place of a pattern in the words, in any case."""
+        return re.search(phrase, self.words, re.IGNORECASE)
+
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""
         return not self._own.could_say(phrase)
@@ -346,7 +349,13 @@ class Refusal:
         """The item or tool that is named, by `param` or by words that are its own."""
         declared = _DECLARATION_IN_WORDS.search(self.words)
         if declared and not self._own.could_say(declared[1]):
-            return self._find_declaration(int(declared[2]))
+            number = int(declared[2])
+            functions = [
+                Place("tools", index, "", tool)
+                for index, tool in enumerate(as_list(self.sent.payload.get("tools")))
+                if tool.get("type") == "function"
+            ]
+            return functions[number] if number < len(functions) else None
         match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
         if match is None:
             return None
@@ -356,16 +365,6 @@ class Refusal:
         if number >= len(rows):
             return None
         return Place(list_name, number, match[3], rows[number])
-
-    def _find_declaration(self, number: int) -> Place | None:
-        """Return a function by its number among the functions."""
-        rows = as_list(self.sent.payload.get("tools"))
-        places = [
-            Place("tools", index, "", tool)
-            for index, tool in enumerate(rows)
-            if tool.get("type") == "function"
-        ]
-        return places[number] if number < len(places) else None
 
     @property
     def has_named_place(self) -> bool:
@@ -414,10 +413,7 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
-        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
-        kinds |= self._find_names(_REQUESTED_TOOL)
-        kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         # A tool's own error, as `image_generation_user_error`.
@@ -440,7 +436,7 @@ class Refusal:
         """Return the names after a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
-            names.setdefault(match[1], match[0])
+            names.setdefault(match[match.lastindex or 0], match[0])
             if len(names) == _MAX_CANDIDATES:
                 break
         return {

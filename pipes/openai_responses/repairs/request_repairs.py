@@ -3,8 +3,8 @@
 They are remembered for a user or for all users (`memory`). What guards is never
 repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 of what an item means, and a tool goes whole, because without its filters, its allowed
-tools or its approvals it would do more than its administrator permits. Of a search only
-what tunes it goes (`TUNE_A_SEARCH`).
+tools or its approvals it would do more than its administrator permits. Of a tool only
+fields go that are in `PERMIT_NOTHING`.
 """
 
 import re
@@ -52,11 +52,8 @@ from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
-MAY_BE_LEFT_OUT = frozenset(
+_OPTIONS = frozenset(
     {
-        "access_programs",
-        "background_options",
-        "context_management",
         "image",
         "include",
         "metadata",
@@ -68,8 +65,6 @@ MAY_BE_LEFT_OUT = frozenset(
         "reasoning.effort",
         "reasoning.mode",
         "reasoning.summary",
-        "service_tier",
-        "stream",
         "temperature",
         "text",
         "text.verbosity",
@@ -78,11 +73,21 @@ MAY_BE_LEFT_OUT = frozenset(
         "truncation",
     }
 )
+"""Parameters that only tune an answer."""
+
+MAY_BE_LEFT_OUT = _OPTIONS | {
+    # These change what an answer costs, or how it comes.
+    "access_programs",
+    "background_options",
+    "context_management",
+    "service_tier",
+    "stream",
+}
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
 
-TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
-"""Fields of a search that permit nothing."""
+PERMIT_NOTHING = frozenset({"search_context_size", "strict", "user_location"})
+"""Fields that only tune a search, or say how exactly a function is called."""
 
 GUARDS = frozenset(
     {
@@ -96,17 +101,6 @@ GUARDS = frozenset(
     }
 )
 """Safeguards and limits, which stay whatever a server says of them."""
-
-_NO_OPTIONS = frozenset(
-    {
-        "access_programs",
-        "background_options",
-        "context_management",
-        "service_tier",
-        "stream",
-    }
-)
-"""Parameters that change what an answer costs, or how it comes."""
 
 _FIELDS_WITH_A_MEANING = frozenset(
     {
@@ -138,16 +132,13 @@ _FIELDS_WITH_A_MEANING = frozenset(
 )
 """An item without one of them would say something else: it is left out whole."""
 _ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
-_MAX_KEYS = 6
-"""Names in the path of a field that a repair remembers."""
 _MAX_TYPE = 64
 """Characters of an item's type, and of a field's name in a message."""
 
 
+@dataclass(frozen=True, slots=True)
 class RequestRepair(ABC):
-    """One change of a request."""
-
-    __slots__ = ()
+    """One change of a request; one without fields is the same for each request."""
 
     is_about_chat: ClassVar = False
     """Whether a chat remembers it, and not the account."""
@@ -191,16 +182,14 @@ class LeaveOutParameter(RequestRepair):
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
-        # Only another value was refused; without a digest all were.
-        is_other = bool(self.value_digest) and self.value_digest != json_digest(value)
-        if value is None or is_other:
+        # Only one value was refused; without a digest all were.
+        if value is None or self.value_digest not in ("", json_digest(value)):
             return payload
         if self.path == "text" and "format" in value:
             return payload  # the user asked for it
         return _with_parameter(payload, self.path, None)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutBackground(RequestRepair):
     """The answer lasts as long as its connection, and is not stored for another one.
 
@@ -252,7 +241,6 @@ def _with_parameter(
     return changed
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutToolChoice(RequestRepair):
     """The choice of tools goes, and with it each tool that it forbids."""
 
@@ -272,7 +260,6 @@ class LeaveOutToolChoice(RequestRepair):
         return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
     """All that only tunes an answer goes: nothing says what of it was refused.
 
@@ -288,7 +275,7 @@ class LeaveOutOptions(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         """Return the body without them; what changes the price stays."""
         changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
-        for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
+        for path in sorted(_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
 
@@ -305,23 +292,9 @@ class LeaveOutTool(RequestRepair):
         return _refused_message(f"the tool {self.name[:64]}")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the tool, also without an item that added it."""
-        declared = declared_tools(payload)
-        remaining = self._other_tools(declared)
-        if len(remaining) == len(declared):
-            return payload
-        changed = dict(payload)
-        own = as_list(payload.get("tools"))
-        if len(self._other_tools(own)) == len(own):  # only an item declares it
-            changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
-
-    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
-        return [tool for tool in tools if json_digest(tool) != self.digest]
+        return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutFunctions(RequestRepair):
     """No tool is offered that the model has to call; those of the server stay."""
 
@@ -333,7 +306,6 @@ class LeaveOutFunctions(RequestRepair):
         )
 
 
-@dataclass(frozen=True, slots=True)
 class OfferFunctionsAlone(RequestRepair):
     """No tool of another type is offered, for servers that have none of their own."""
 
@@ -352,10 +324,12 @@ def _offer_alone(
     if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
+    own = as_list(payload.get("tools"))
+    if all(map(stays, declared[len(own) :])):  # what the items declare
+        return _with_tools(payload, [tool for tool in own if stays(tool)], choice)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
-@dataclass(frozen=True, slots=True)
 class PlainSchemas(RequestRepair):
     """All functions have schemas of types, names and descriptions alone."""
 
@@ -364,19 +338,16 @@ class PlainSchemas(RequestRepair):
     )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        tools: list[Item] = []
-        for tool in as_list(payload.get("tools")):
+        tools = list(as_list(payload.get("tools")))
+        for number, tool in enumerate(tools):
             if tool.get("type") == "function":
                 plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
                 if plain.get("strict"):
                     plain["strict"] = False
-                tools.append(plain)
-            else:
-                tools.append(tool)
+                tools[number] = plain
         return {**payload, "tools": tools} if tools else payload
 
 
-@dataclass(frozen=True, slots=True)
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
@@ -431,18 +402,25 @@ class LeaveOutField(RequestRepair):
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         if not may_lose_field(self.kind, self.keys):
             return payload
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == self.kind:
-                items.append(_without_key(item, self.keys))
-            else:
-                items.append(item)
-        return {**payload, "input": items}
+        return _change_items(payload, self._shorten)
+
+    def _shorten(self, item: Item) -> Item:
+        if item_type(item) != self.kind:
+            return item
+        shorter: Item = _without_key(item, self.keys)
+        return shorter
+
+
+def _change_items(
+    payload: dict[str, Any], change: Callable[[Item], Item]
+) -> dict[str, Any]:
+    """Return a body with other items in its input."""
+    return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
 def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
     """Say whether items of a type mean the same without the field at a path."""
-    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+    if not keys or len(kind) > _MAX_TYPE:
         return False
     if kind == "message" and tuple(keys) == ("type",):
         return True  # its role tells what it is
@@ -461,18 +439,8 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutStrict(RequestRepair):
-    """No function says whether it is strict, for servers that do not know the field."""
-
-    message = _refused_message("strict")
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, _without_strict)
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOutSearchField(RequestRepair):
-    """A search goes without a field that only tunes it."""
+class LeaveOutToolField(RequestRepair):
+    """Tools go without a field that permits nothing, for servers that do not know it."""
 
     key: str
 
@@ -485,7 +453,7 @@ class LeaveOutSearchField(RequestRepair):
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
-        is_known = self.key in TUNE_A_SEARCH
+        is_known = self.key in PERMIT_NOTHING
         return {key: tool[key] for key in tool if not is_known or key != self.key}
 
 
@@ -497,13 +465,6 @@ def _change_tools(
     if payload.get("tools"):
         changed["tools"] = [change(tool) for tool in payload["tools"]]
     return changed
-
-
-def _without_strict(tool: Item) -> Item:
-    """Return a tool that, as a function, does not say whether it is strict."""
-    if tool.get("type") != "function":
-        return tool
-    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -520,7 +481,6 @@ class LowerItems(RequestRepair):
         return lower_payload(payload, {self.kind})
 
 
-@dataclass(frozen=True, slots=True)
 class AnswersAsTexts(RequestRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
@@ -530,45 +490,42 @@ class AnswersAsTexts(RequestRepair):
     )
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = [answer_as_text(item) for item in payload["input"]]
-        return {**payload, "input": items}
+        return _change_items(payload, answer_as_text)
 
 
-@dataclass(frozen=True, slots=True)
 class StateIds(RequestRepair):
     """Reasoning and calls have ids, for servers that demand one of each."""
 
     message = "The model's server demands ids of earlier items: sending such."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
+        return _change_items(payload, with_item_id)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutEmptyTexts(RequestRepair):
     """No text is empty: one next to an image goes, one alone says that it is none."""
 
     message = "The model's server does not accept empty texts: leaving them out."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if isinstance(item.get(key), str | list):
-                    changed[key] = _without_empty_texts(item[key])
-            items.append(changed)
-        return {**payload, "input": items}
+        return _change_items(payload, _without_empty_texts)
 
 
 _EMPTY_TEXT = "[No text.]"
 
 
-def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
-    if isinstance(content, str):
-        return content if content.strip() else _EMPTY_TEXT
-    kept = [part for part in content if not _is_empty_text(part)]
-    return kept or [{**part, "text": _EMPTY_TEXT} for part in content[:1]]
+def _without_empty_texts(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        content = item.get(key)
+        if isinstance(content, str) and not content.strip():
+            changed[key] = _EMPTY_TEXT
+        elif isinstance(content, list):
+            kept = [part for part in content if not _is_empty_text(part)]
+            changed[key] = kept or [
+                {**part, "text": _EMPTY_TEXT} for part in content[:1]
+            ]
+    return changed
 
 
 def _is_empty_text(part: object) -> bool:
@@ -607,8 +564,7 @@ class LimitMedia(RequestRepair):
             surplus -= is_surplus
             return is_surplus
 
-        items = [without_media(item, goes) for item in payload["input"]]
-        return {**payload, "input": items}
+        return _change_items(payload, lambda item: without_media(item, goes))
 
     def _is_meant(self, part: Item) -> bool:
         return part.get("type") == self.kind
@@ -650,24 +606,23 @@ class CreditLimit(RequestRepair):
         return {**payload, "max_output_tokens": self.most}
 
 
-@dataclass(frozen=True, slots=True)
 class StateDetail(RequestRepair):
     """Images say `low` or `high` of their detail, for servers that know no other."""
 
     message = _refused_message("the detail of an image")
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = [change_parts(item, _with_known_detail) for item in payload["input"]]
-        return {**payload, "input": items}
+        def with_known_detail(part: Any) -> Any:
+            is_image = as_mapping(part).get("type") == "input_image"
+            if is_image and part.get("detail") not in ("low", "high"):
+                return {**part, "detail": "high"}
+            return part
+
+        return _change_items(
+            payload, lambda item: change_parts(item, with_known_detail)
+        )
 
 
-def _with_known_detail(part: Any) -> Any:
-    if not isinstance(part, dict) or part.get("type") != "input_image":
-        return part
-    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
-
-
-@dataclass(frozen=True, slots=True)
 class ShortCallIds(RequestRepair):
     """Calls have ids of nine letters and digits.
 
@@ -677,14 +632,13 @@ class ShortCallIds(RequestRepair):
     message = "The model's server takes short ids of tool calls alone: sending such."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
+        def with_short_id(item: Item) -> Item:
             call_id = as_text(item.get("call_id"))
-            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
-                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
-            else:
-                items.append(item)
-        return {**payload, "input": items}
+            if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
+                return item
+            return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
+
+        return _change_items(payload, with_short_id)
 
 
 _SHORT_LENGTH = 9
@@ -751,7 +705,6 @@ _IMAGE_FOLLOWS = "[An image: it follows the results.]"
 _IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
-@dataclass(frozen=True, slots=True)
 class AskToContinue(RequestRepair):
     """A chat that ends with an answer gets a question, for servers that demand one."""
 
@@ -768,7 +721,6 @@ class AskToContinue(RequestRepair):
 _TO_CONTINUE = "Continue your last message exactly where it ends."
 
 
-@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -784,7 +736,6 @@ class MoveMessages(RequestRepair):
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
-@dataclass(frozen=True, slots=True)
 class SeparateCalls(RequestRepair):
     """Each output comes directly after its call, for models that make one at a time."""
 
@@ -797,7 +748,6 @@ class SeparateCalls(RequestRepair):
         return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
-@dataclass(frozen=True, slots=True)
 class GatherInstructions(RequestRepair):
     """Texts of the system, wherever they are, become the end of the instructions.
 
@@ -824,7 +774,6 @@ class GatherInstructions(RequestRepair):
         return {**payload, "instructions": instructions, "input": items}
 
 
-@dataclass(frozen=True, slots=True)
 class StateInstructions(RequestRepair):
     """A request without `instructions` gets them: its first message, if it instructs."""
 
@@ -847,7 +796,6 @@ _NO_INSTRUCTIONS = "Answer the user."
 """What is said where a server demands instructions and there are none."""
 
 
-@dataclass(frozen=True, slots=True)
 class JoinMessages(RequestRepair):
     """Messages of one role that follow each other become one.
 
@@ -906,22 +854,28 @@ def repair_request(
     """Return the body of a request with all `repairs`; `payload` itself with none."""
     if not repairs:
         return payload
-    if any(isinstance(repair, ChatRepair) for repair in repairs):
-        return sent_request(payload, repairs).payload
-    # The names of all items take a while in a long chat, and are not needed here.
-    moved = _lower_and_move(payload, repairs)
-    outputs = _text_outputs(repairs)
-    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
+    # The names of all items take a while in a long chat, and only its own repairs need
+    # them.
+    has_chat_repairs = any(isinstance(repair, ChatRepair) for repair in repairs)
+    return sent_request(payload, repairs, names=has_chat_repairs).payload
 
 
-def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+def sent_request(
+    payload: dict[str, Any], repairs: Sequence[Repair], *, names: bool = True
+) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
-    lowered = _lower_and_move(payload, repairs)
-    rows = name_items(lowered["input"], repairs)
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    for move in (*_MOVES, _JOIN, _ASK):
+        if move in repairs:
+            lowered = move.apply(lowered)
+    if names:
+        rows = name_items(lowered["input"], repairs)
+    else:
+        rows = [NamedItem("", item) for item in lowered["input"]]
     # Once more: what the chat's repairs leave has other neighbors, and words of calls
     # are messages.
     for move in _MOVES:
@@ -932,49 +886,23 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
-    outputs = _text_outputs(repairs)
-    if outputs:
-        rows = outputs.change_rows(rows)
-    repaired = _apply_in_place(
-        {**lowered, "input": [row.item for row in rows]}, repairs
-    )
+    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
+        if outputs in repairs:
+            rows = outputs.change_rows(rows)
+            break
+    # Then the repairs of requests that leave the items in their places.
+    repaired = {**lowered, "input": [row.item for row in rows]}
+    for repair in repairs:
+        if isinstance(repair, PlainItems | WordsAlone):
+            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        if isinstance(repair, RequestRepair) and not is_applied:
+            repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
     return SentRequest(repaired, items, payload, tuple(repairs))
-
-
-def _lower_and_move(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
-    """Return a body whose items are at the places where the server takes them."""
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN, _ASK):
-        if repair in repairs:
-            lowered = repair.apply(lowered)
-    return lowered
-
-
-def _apply_in_place(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
-    """Return a body with all repairs of requests that leave the items in their places."""
-    for repair in repairs:
-        if isinstance(repair, PlainItems | WordsAlone):
-            payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
-        if isinstance(repair, RequestRepair) and not is_applied:
-            payload = repair.apply(payload)
-    return payload
-
-
-def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
-    """Return how the results of tools are sent; None if as they are."""
-    for repair in (TextOutputs(shows_images=False), TextOutputs()):
-        if repair in repairs:
-            return repair
-    return None
 
 
 def outer_name(path: str) -> str:
@@ -992,16 +920,11 @@ def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     for repair in repairs:
         if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
-        if isinstance(repair, LeaveOutSearchField):
+        if isinstance(repair, LeaveOutToolField):
             tool = repair.shorten(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
-
-
-def effort_of(payload: Mapping[str, Any]) -> object:
-    """Return the effort that a request asks for."""
-    return value_at(payload, "reasoning", "effort")
 
 
 def value_digest(payload: Mapping[str, Any], path: str) -> str:

@@ -125,10 +125,8 @@ class ResponsesRequest(BaseModel):
 
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
-        fields: dict[str, Any] = {}
-        for name, value in self:
-            if value is not None and name != "repairs":
-                fields[name] = value
+        fields = {name: value for name, value in self if value is not None}
+        del fields["repairs"]
         # Names and ids of calls become what the API accepts.
         fields["input"] = fit_calls(self.input)
         return fields
@@ -348,9 +346,8 @@ def unsent_parameters(
         messages.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
-        for inner in given.pop(key):
-            if inner not in sent.get(key, {}):
-                names.append(f"{key}.{inner}")
+        unsent = [name for name in given.pop(key) if name not in sent.get(key, {})]
+        names += [f"{key}.{name}" for name in unsent]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + messages
@@ -380,10 +377,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
     Answers are plain texts there.
     """
-    kept: dict[str, Any] = {}
-    for name, value in payload.items():
-        if not name.startswith(_OPENAI_ONLY):
-            kept[name] = value
+    kept = {key: payload[key] for key in payload if not key.startswith(_OPENAI_ONLY)}
     kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
@@ -395,13 +389,11 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
     takes it back as it is; llama.cpp's templates, and LiteLLM for Anthropic, parse it
     and refuse the chat for good (OpenHands/OpenHands 13949).
     """
-    items: list[Item] = []
-    for item in payload["input"]:
+    items = list(payload["input"])
+    for number, item in enumerate(items):
         arguments = as_text(item.get("arguments"))
         if item_type(item) == "function_call" and parse_json_object(arguments) is None:
             readable = {"arguments": arguments} if arguments.strip() else {}
             text = json.dumps(readable, ensure_ascii=False)
-            items.append({**item, "arguments": text})
-        else:
-            items.append(item)
+            items[number] = {**item, "arguments": text}
     return {**payload, "input": items}

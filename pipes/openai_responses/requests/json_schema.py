@@ -26,6 +26,7 @@ from openai_responses.json_input import (
     as_list,
     as_mapping,
     json_size,
+    resolve_reference,
 )
 from openai_responses.requests.strict_schema import (
     NoStrictForm,
@@ -119,10 +120,6 @@ def _is_length(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_divisor(value: Any) -> bool:
-    return is_json_number(value) and value > 0
-
-
 _MAX_PATTERN_CHARACTERS = 500
 _READ_DIFFERENTLY = re.compile(
     r"""
@@ -152,10 +149,6 @@ def _is_portable_pattern(pattern: object) -> bool:
     except (re.error, OverflowError, RecursionError):
         return False
     return True
-
-
-def _is_json_type(value: object) -> bool:
-    return json_types(value) != []
 
 
 _SCHEMA_KEYWORDS = frozenset(
@@ -209,12 +202,12 @@ _VALID_VALUES: Mapping[str, Any] = {
     "minLength": _is_length,
     "minProperties": _is_length,
     "minimum": is_json_number,
-    "multipleOf": _is_divisor,
+    "multipleOf": lambda value: is_json_number(value) and value > 0,
     "pattern": _is_portable_pattern,
     "readOnly": bool,
     "required": list,
     "title": str,
-    "type": _is_json_type,
+    "type": lambda value: json_types(value) != [],
     "uniqueItems": bool,
     "writeOnly": bool,
 }
@@ -323,30 +316,6 @@ _REFUSED_AT_THE_ROOT = frozenset(
 # ---------------------------------------------------------------- reading
 
 _DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_MAX_REFERENCE_CHARACTERS = 300
-
-
-def resolve_reference(root: JsonObject, reference: object) -> Any:
-    """Return the part of `root` that a `$ref` names, or None.
-
-    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
-    """
-    # A reference of megabytes would be split into as many steps.
-    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
-        return None
-    start, *steps = reference.split("/")
-    if start != "#":
-        return None
-    part: Any = root
-    for step in steps:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(part, list):
-            part = as_mapping(part).get(name)
-        elif name.isdecimal() and int(name) < len(part):
-            part = part[int(name)]
-        else:
-            return None
-    return part
 
 
 def joined_schemas(

@@ -21,6 +21,7 @@ minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items ag
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import NamedTuple, Self
 
 from openai_responses.digest import hex_digest
@@ -295,10 +296,8 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for rows in replayed_rows(output, with_reasoning=with_reasoning):
-        replayed += rows
-    return replayed
+    rows = replayed_rows(output, with_reasoning=with_reasoning)
+    return [*chain.from_iterable(rows)]
 
 
 def replayed_rows(

@@ -6,6 +6,7 @@ nulls away again. The limits are those of OpenAI's guide "Structured outputs",
 "Supported schemas".
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 Schema = dict[str, Any]
@@ -210,20 +211,16 @@ def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
         return ["object"]
     if enum is None:
         raise NoStrictForm
-    types = [_type_of_scalar(value) for value in enum]
+    types = [_TYPES_OF_SCALARS.get(type(value), "") for value in enum]
+    if "" in types:
+        raise NoStrictForm
     return list(dict.fromkeys(types))
 
 
-def _type_of_scalar(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case str():
-            return "string"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-    raise NoStrictForm
+_TYPES_OF_SCALARS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+}

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from openai_responses.callbacks import ignore_report
 from openai_responses.digest import hex_digest
@@ -85,20 +86,16 @@ class ToolNames:
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
             spelling = _normalize_spelling(name)
-            if spelling in names:
-                names[spelling] = ""  # neither of the two can be meant
-            else:
-                names[spelling] = name
+            # Of two that are spelled alike neither can be meant.
+            names[spelling] = "" if spelling in names else name
         return names
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        renamed: list[Item] = []
-        for tool in tools:
-            if is_hosted_tool(tool):
-                renamed.append(tool)
-            else:
-                renamed.append({**tool, "name": self.sent_name(tool["name"])})
+        renamed = list(tools)
+        for number, tool in enumerate(renamed):
+            if not is_hosted_tool(tool):
+                renamed[number] = {**tool, "name": self.sent_name(tool["name"])}
         return renamed
 
 
@@ -242,10 +239,7 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    merged: dict[object, Item] = {}
-    for group in groups:
-        for tool in group:
-            merged[tool_identity(tool)] = tool
+    merged = {tool_identity(tool): tool for tool in chain.from_iterable(groups)}
     return list(merged.values())
 
 

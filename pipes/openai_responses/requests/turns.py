@@ -99,9 +99,7 @@ def _next_turn(
     """Return what differs from the `earlier` turns; None if items cannot state it."""
     fields = asked.base or {}
     base = earlier[0].base or {}
-    items: list[Item] = []
-    for turn in earlier:
-        items += turn.items
+    items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
     known = {tool_identity(tool): tool for tool in held.get("tools", ())}
     new: list[Item] = []

@@ -161,10 +161,10 @@ def new_session(
     must not be sent for another.
     """
     known = inspect.signature(aiohttp.ClientSession).parameters
-    limits: dict[str, Any] = {}
-    for name, limit in _HEADER_LIMITS.items():
-        if name in known:  # aiohttp 3.9 counts no headers
-            limits[name] = limit
+    # aiohttp 3.9 counts no headers.
+    limits: Any = {
+        name: _HEADER_LIMITS[name] for name in _HEADER_LIMITS if name in known
+    }
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout or aiohttp.ClientTimeout(total=None),
@@ -452,13 +452,6 @@ _MAX_CERTIFICATES = 8
 """Files of certificates that are remembered; a client usually has one."""
 
 
-class _Certificates(NamedTuple):
-    """What was read of a file, and when that was changed, in nanoseconds."""
-
-    changed: int
-    context: ssl.SSLContext
-
-
 class EncodedBody(NamedTuple):
     """A body that is no JSON object, and its media type."""
 
@@ -471,7 +464,8 @@ class Connections:
 
     def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[str, _Certificates] = {}
+        self._certificates: dict[str, tuple[int, ssl.SSLContext]] = {}
+        """By the path of a file: when it was changed, in nanoseconds, and what was read."""
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -564,18 +558,17 @@ class Connections:
             return endpoint.verify_ssl
         try:
             changed = Path(path).stat().st_mtime_ns
-            known = self._certificates.get(path)
-            if known is None or known.changed != changed:
+            known, context = self._certificates.get(path, (None, None))
+            if context is None or known != changed:
                 context = ssl.create_default_context(cafile=path)
-                known = _Certificates(changed, context)
                 if len(self._certificates) >= _MAX_CERTIFICATES:
                     self._certificates.clear()
-                self._certificates[path] = known
+                self._certificates[path] = (changed, context)
         except (OSError, ValueError):
             raise InvalidSetting(
                 "ca_bundle", "The file of certificates to trust cannot be read."
             ) from None
-        return known.context
+        return context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""

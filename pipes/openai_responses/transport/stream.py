@@ -659,47 +659,35 @@ def _read_other_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error({"error": error or wire.get("message")}))
 
 
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place; empty if it has none."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
 _PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
     # What OpenAI's packages called it before (openai-python 1.76 to 1.99).
-    _TextEvent("reasoning_summary", "summary", "summary_index", "text"),
+    ("reasoning_summary", "summary", "summary_index", "text"),
     # What Open Responses and its gateways call a thought that grows; other gateways.
-    _TextEvent("reasoning", "reasoning", "content_index", "text"),
-    _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
+    ("reasoning", "reasoning", "content_index", "text"),
+    ("reasoning_content", "reasoning", "content_index", "text"),
 )
-"""Texts of which an item has a list."""
+"""Texts of which an item has a list: their name and kind, the field of their place, and
+that of the whole text in the event that ends them."""
 
 
 def _text_readers() -> Mapping[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     texts = [*_PART_EVENTS]
-    for item_name, kind in ITEM_KINDS.items():
+    for item_name, item_kind in ITEM_KINDS.items():
         # The events of the one text of a call are named for its item and its field, as
         # `function_call_arguments`; they name no place.
-        if kind.text:
-            text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
+        if item_kind.text:
+            kind, field = item_kind.text
+            texts.append((f"{item_name}_{field}", kind, "", field))
     readers: dict[str, _Reader] = {}
-    for name, text_kind, part, whole in texts:
-        delta = _text_reader(TextDelta, text_kind, part, "delta")
+    for name, kind, part, whole in texts:
+        delta = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.delta"] = delta
-        readers[f"response.{name}.done"] = _text_reader(
-            TextDone, text_kind, part, whole
-        )
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
 
 

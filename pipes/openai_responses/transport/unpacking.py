@@ -9,7 +9,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any
 
 _PIECE_BYTES = 1 << 18
 """The most that one piece of a text has."""
@@ -43,14 +43,12 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        names: set[str] = set()
-        for name in encoding.lower().split(","):
-            names.add(_SYNONYMS.get(name.strip(), name.strip()))
-        names.discard("identity")
+        stated = {name.strip() for name in encoding.lower().split(",")}
+        names = {_SYNONYMS.get(name, name) for name in stated} - {"identity"}
         self._name = " ".join(names)
         self._begin = b""
         """What has come until the packing is known."""
-        self._packing: _Packing | None = None if names else _NotPacked()
+        self._packing: _Packing | None = None if names else _Packing()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the next pieces of the text; no bytes mean the end of the body.
@@ -75,15 +73,16 @@ class Unpacker:
         return self._packing is None or self._packing.has_ended
 
 
-class _Packing(Protocol):
-    """A way in which a body may be packed."""
+class _Packing:
+    """A way in which a body is packed: this one, not at all."""
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the packed bytes say that no more follow."""
+    has_ended = True
+    """Whether the packed bytes say that no more follow; a text may end anywhere."""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         """Yield the pieces of the text."""
+        if packed:
+            yield packed
 
 
 def _find_packing(name: str, begin: bytes) -> _Packing:
@@ -91,7 +90,7 @@ def _find_packing(name: str, begin: bytes) -> _Packing:
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _NotPacked()
+        return _Packing()
     match name:
         case "gzip":
             return _Inflation(31)
@@ -106,18 +105,7 @@ def _find_packing(name: str, begin: bytes) -> _Packing:
     raise UnpackingError
 
 
-class _NotPacked:
-    """A text as it is."""
-
-    has_ended = True
-    """It may end anywhere."""
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        if packed:
-            yield packed
-
-
-class _Inflation:
+class _Inflation(_Packing):
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
     def __init__(self, window_bits: int) -> None:
@@ -147,7 +135,7 @@ class _Inflation:
                 return
 
 
-class _Brotli:
+class _Brotli(_Packing):
     """Unpacks Brotli."""
 
     def __init__(self) -> None:
@@ -158,14 +146,12 @@ class _Brotli:
         self._decompressor = _import_first("brotli", "brotlicffi").Decompressor()
         if not hasattr(self._decompressor, "can_accept_more_data"):
             raise UnpackingError
-
-    @property
-    def has_ended(self) -> bool:
-        return bool(self._decompressor.is_finished())
+        self.has_ended = False
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         while not self.has_ended:
             text = self._decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+            self.has_ended = bool(self._decompressor.is_finished())
             if text:
                 yield text
             packed = b""
@@ -173,7 +159,7 @@ class _Brotli:
                 return
 
 
-class _Zstd:
+class _Zstd(_Packing):
     """Unpacks zstd; any number of frames in a row."""
 
     def __init__(self) -> None:

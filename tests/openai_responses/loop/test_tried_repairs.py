@@ -12,8 +12,8 @@ from openai_responses.repairs.chat_repairs import SendAsText
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import (
     LeaveOutParameter,
-    LeaveOutStrict,
     LeaveOutTool,
+    LeaveOutToolField,
     Repair,
 )
 from openai_responses.transport.connections import Connections
@@ -23,7 +23,7 @@ from upstream import wire
 from upstream.server import Upstream, in_turn, replying, streaming
 
 FIRST = TriedRepair(LeaveOutParameter("top_p"), ApiError("first"))
-SECOND = TriedRepair(LeaveOutStrict(), ApiError("second"))
+SECOND = TriedRepair(LeaveOutToolField("strict"), ApiError("second"))
 SAID = TextDelta(0, "text", 0, "Hello")
 HELPED = [FIRST, SECOND._replace(helped_at_once=True)]
 

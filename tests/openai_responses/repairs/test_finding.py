@@ -40,10 +40,9 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutFunctions,
     LeaveOutOptions,
     LeaveOutParameter,
-    LeaveOutSearchField,
-    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LeaveOutToolField,
     LimitMedia,
     LowerItems,
     LowerLimit,
@@ -169,7 +168,10 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
             StateInstructions(),
         ),
         (ApiError(param="tools[0].parameters"), tool(LOOK)),
-        (ApiError("unknown_parameter", param="tools[0].strict"), LeaveOutStrict()),
+        (
+            ApiError("unknown_parameter", param="tools[0].strict"),
+            LeaveOutToolField("strict"),
+        ),
         (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
         (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
         (
@@ -201,6 +203,7 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
         ),
         # The name that a gateway's own API has for it.
         (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
+        (ApiError("unknown_parameter", param="strict"), LeaveOutToolField("strict")),
     ],
 )
 def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None:
@@ -1342,7 +1345,7 @@ def test_search_goes_on_without_what_tunes_it(is_named: bool) -> None:
             error = ApiError("unknown_parameter", param=f"tools[0].{field}")
         return find(error, tools=[search]).repair
 
-    assert repair("search_context_size") == LeaveOutSearchField("search_context_size")
+    assert repair("search_context_size") == LeaveOutToolField("search_context_size")
     assert repair("external_web_access") == tool(search)
     inner = words("Argument not supported: blocked_domains")
     assert find(inner, tools=[search]).repair == tool(search)

@@ -33,10 +33,9 @@ from openai_responses.repairs.request_repairs import (
     LeaveOutField,
     LeaveOutFunctions,
     LeaveOutParameter,
-    LeaveOutSearchField,
-    LeaveOutStrict,
     LeaveOutTool,
     LeaveOutToolChoice,
+    LeaveOutToolField,
     LimitMedia,
     LowerItems,
     MoveMessages,
@@ -326,7 +325,7 @@ def allowed(*tools: Item) -> Item:
         # Functions lose `strict` alone, also those that came later.
         (
             {"input": [HI, adding(STRICT)], "tools": [STRICT, WEB]},
-            [LeaveOutStrict()],
+            [LeaveOutToolField("strict")],
             body(input=[HI, adding(TOOL)]),
         ),
         # A tool goes with the choice that may mean it.
@@ -716,9 +715,11 @@ def test_items_that_go_with_a_tool_lose_their_names() -> None:
     assert request.payload["input"] == [HI, SEARCH, HELLO]
     names = item_names(asked["input"])
     assert [row.name for row in request.items] == [names[0], *names[2:]]
-    assert not may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(json_digest(WEB))])
+    assert not may_offer(
+        WEB, [LeaveOutToolField("strict"), LeaveOutTool(json_digest(WEB))]
+    )
     assert not may_offer(WEB, [OfferFunctionsAlone()])
-    assert may_offer(WEB, [LeaveOutStrict(), LeaveOutTool(A)])
+    assert may_offer(WEB, [LeaveOutToolField("strict"), LeaveOutTool(A)])
 
 
 def test_what_a_server_takes_of_a_chat_is_sent() -> None:
@@ -790,7 +791,7 @@ def test_schemas_become_plain() -> None:
     function = {"type": "function", "name": "f", "parameters": SCHEMA, "strict": True}
     [tool, web] = repair_request(body(tools=[function, WEB]), [PlainSchemas()])["tools"]
     assert (web, tool["strict"]) == (WEB, False)
-    repairs: list[Repair] = [LeaveOutStrict(), PlainSchemas()]
+    repairs: list[Repair] = [LeaveOutToolField("strict"), PlainSchemas()]
     assert "strict" not in repair_request(body(tools=[function]), repairs)["tools"][0]
     plain = tool["parameters"]["properties"]
     inner = plain.pop("self")
@@ -920,10 +921,10 @@ def test_search_without_a_field_is_still_the_same_search() -> None:
     """Also one that was added in the chat; its filters stay."""
     search = {**WEB, "filters": {"allowed_domains": ["a.example"]}}
     sized = {**search, "search_context_size": "low"}
-    smaller = LeaveOutSearchField("search_context_size")
+    smaller = LeaveOutToolField("search_context_size")
     asked = body(input=[HI, adding(sized)], tools=[TOOL, sized])
 
-    sent = repair_request(asked, [smaller, LeaveOutSearchField("filters")])
+    sent = repair_request(asked, [smaller, LeaveOutToolField("filters")])
 
     assert sent == body(input=[HI, adding(search)], tools=[TOOL, search])
     assert may_offer(sized, [smaller])

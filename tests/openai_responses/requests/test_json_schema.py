@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from openai_responses.requests.json_schema import resolve_reference
+from openai_responses.json_input import resolve_reference
 from simulator.checks.schemas import check_schemas, find_lookaround
 from simulator.refusals import Refusal
 from strictness.forms import (
