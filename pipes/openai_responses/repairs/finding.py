@@ -164,6 +164,8 @@ _CALLS_APART = re.compile(
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
+    # DashScope.
+    r"|messages with role \W?tool\W? must be a response to a prece"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'",
@@ -353,7 +355,7 @@ _SHORT_IDS = re.compile(
 _TEXT_IS_EMPTY = re.compile(
     # Anthropic; Bedrock; Moonshot; xAI.
     r"text content blocks must (?:be non-empty|contain non-whitespace)"
-    r"|text field in the ContentBlock object at \S{1,60} is blank"
+    r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
     r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
     r"|each message must have at least one content element"
     # Google.

@@ -365,6 +365,11 @@ VALUE = parameter("top_p", 0.5)
         ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
         ("invalid top_p: only 0.95 is allowed for this model", VALUE),
         ("The parameter `top_p` specified in the request are not valid: `a`", VALUE),
+        # LiteLLM
+        (
+            "litellm.UnsupportedParamsError: x don't support top_p=0.5. Only 1 is.",
+            TOP_P,
+        ),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
@@ -1077,6 +1082,11 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LeaveOutEmptyTexts(),
         ),
         ("because Model input cannot be empty.", LeaveOutEmptyTexts()),
+        (
+            "The content field in the Message object at messages.45 is empty. Add a "
+            "ContentBlock object to the content field and try again.",
+            LeaveOutEmptyTexts(),
+        ),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
@@ -1227,6 +1237,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         'invalid Gemini function call history: name "call_1" does not match name "look"',
         "Not the same number of function calls and responses",
         "Unexpected role 'user' after role 'tool'",
+        'messages with role "tool" must be a response to a preceeding message with '
+        '"tool_calls".',
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
