@@ -783,7 +783,14 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         if nearest and "default" not in quoted:
             repair = ReplaceEffort(str(effort_of(payload)), nearest)
             yield TriedRepair(repair, is_named=is_named)
-    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+    # If what the server named in its place is refused as well, no value is taken.
+    refused_effort = effort_of(payload) if path == "reasoning.effort" else None
+    is_second = any(
+        isinstance(repair, ReplaceEffort) and repair.allowed == refused_effort
+        for repair in refusal.sent.repairs
+    )
+    is_any = refusal.is_unknown or is_second
+    refused_value = "" if is_any else value_digest(payload, path)
     yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 

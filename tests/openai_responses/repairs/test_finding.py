@@ -508,6 +508,9 @@ def test_effort_does_not_go_to_and_fro() -> None:
     lower = (ReplaceEffort("max", "low"),)
     third = find(error, reasoning={"effort": "max"}, repairs=lower)
     assert third.repair == ReplaceEffort("low", "none")
+    named = (ReplaceEffort("low", "none"),)
+    fourth = find(error, reasoning={"effort": "low"}, repairs=named)
+    assert fourth.repair == LeaveOutParameter("reasoning.effort")
 
 
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
