@@ -515,6 +515,7 @@ def _blind_steps(
     yield PlainItems(last, any(has_media(row.item) for row in sent.items))
     yield WordsAlone(last)
     if may_be_options:
+        yield AnswersAsTexts()  # all that the last two steps change in a chat of texts
         yield OfferFunctionsAlone()
         yield LeaveOutFunctions()
 

@@ -489,6 +489,9 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     strange = Failure(422, words("It cannot be."))
     assert repairs_in_turn(strange) == [options, *plain, *tools]
     assert repairs_in_turn(strange, input=[USER]) == [options, *tools]
+    answered = [USER, ANSWER, USER]
+    in_turn = [options, AnswersAsTexts(), *tools]
+    assert repairs_in_turn(strange, input=answered) == in_turn
     assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
     assert repairs_in_turn(strange, knows_options=True) == plain
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
