@@ -161,8 +161,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "": "The model's server reported an error{code}. Try again.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, has been shut down, or is "
-        "not available to this API key. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, has no "
+        "Responses API, or is not available to this API key. Choose another model.",
         UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
@@ -484,7 +484,7 @@ _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 def names_lasting_cause(error: ApiError) -> bool:
     """Say whether a stream says in words alone why each request would fail."""
     word = _message_word(failure_words(error))
-    return word in ("context_length_exceeded", "model_not_found")
+    return word in ("context_length_exceeded", "model_not_found", REJECTED)
 
 
 def says_overloaded(error: ApiError) -> bool:
