@@ -71,6 +71,7 @@ from openai_responses.items import (
     content_parts,
     distinct_call_id,
     flat_annotation,
+    has_encrypted_reasoning,
     is_call,
     is_call_output,
     is_hosted,
@@ -724,6 +725,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if has_encrypted_reasoning(api_item):  # it is not taken back without one
+        api_item.setdefault("summary", [])
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
