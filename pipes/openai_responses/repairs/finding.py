@@ -317,6 +317,8 @@ _THINKS_NOTHING = re.compile(
     re.IGNORECASE,
 )
 """What Ollama and Google say of an effort for a model that does not reason."""
+_EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
+"""What OpenAI says of an effort in Chat Completions, which a gateway may use."""
 _MUST_THINK = re.compile(
     r"reasoning is mandatory for this endpoint|only works in thinking mode",
     re.IGNORECASE,
@@ -782,7 +784,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         nearest = _nearest_effort(effort_of(payload), quoted)
         # A model that takes `default` thinks or does not, and knows no amounts.
         if nearest and "default" not in quoted:
-            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+            of_tools = _EFFORT_WITH_TOOLS in refusal.words
+            repair = ReplaceEffort(str(effort_of(payload)), nearest, of_tools)
             yield TriedRepair(repair, is_named=is_named)
     # If what the server named in its place is refused as well, no value is taken.
     refused_effort = effort_of(payload) if path == "reasoning.effort" else None

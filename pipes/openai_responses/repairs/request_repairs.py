@@ -223,13 +223,18 @@ class ReplaceEffort(RequestRepair):
 
     refused: str
     allowed: str
+    of_tools: bool = False
+    """Whether it is refused next to tools alone."""
 
     @property
     def message(self) -> str:
+        if self.of_tools:
+            return f"The model takes no effort with tools here: using {self.allowed}."
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if value_at(payload, "reasoning", "effort") != self.refused:
+        is_other = effort_of(payload) != self.refused
+        if is_other or (self.of_tools and not declared_tools(payload)):
             return payload
         return _with_parameter(payload, "reasoning.effort", self.allowed)
 

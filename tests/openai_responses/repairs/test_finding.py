@@ -288,6 +288,11 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "/v1/chat/completions.",
             parameter("reasoning.effort", "none"),
         ),
+        (
+            "Function tools with reasoning_effort are not supported for x in y. To use "
+            "function tools, set reasoning_effort to 'high'.",
+            ReplaceEffort("none", "high", of_tools=True),
+        ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
             "Requests which include `tool_use` or `tool_result` blocks must define tools.",

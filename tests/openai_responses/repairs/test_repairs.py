@@ -394,6 +394,11 @@ def allowed(*tools: Item) -> Item:
             body(reasoning=THINKING),
         ),
         (
+            {"reasoning": THINKING, "tools": []},
+            [ReplaceEffort("max", "high", of_tools=True)],
+            body(reasoning=THINKING, tools=[]),
+        ),
+        (
             {"reasoning": THINKING},
             [LeaveOutParameter("reasoning.summary", AUTO)],
             body(reasoning={"effort": "max"}),
