@@ -318,7 +318,11 @@ _THINKS_NOTHING = re.compile(
 )
 """What Ollama and Google say of an effort for a model that does not reason."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
-"""What OpenAI says of an effort in Chat Completions, which a gateway may use."""
+"""What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
+gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
+34569)."""
+_OWN_EFFORT = "medium"
+"""The effort of a model that thinks without being asked."""
 _MUST_THINK = re.compile(
     r"reasoning is mandatory for this endpoint|only works in thinking mode",
     re.IGNORECASE,
@@ -780,12 +784,13 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
     if path == "reasoning.effort":
+        of_tools = _EFFORT_WITH_TOOLS in refusal.words
         quoted = refusal.quoted_words
-        nearest = _nearest_effort(effort_of(payload), quoted)
+        effort = effort_of(payload)
+        nearest = _nearest_effort(effort or (of_tools and _OWN_EFFORT), quoted) or ""
         # A model that takes `default` thinks or does not, and knows no amounts.
-        if nearest and "default" not in quoted:
-            of_tools = _EFFORT_WITH_TOOLS in refusal.words
-            repair = ReplaceEffort(str(effort_of(payload)), nearest, of_tools)
+        if of_tools or (nearest and "default" not in quoted):
+            repair = ReplaceEffort(str(effort or ""), nearest, of_tools)
             yield TriedRepair(repair, is_named=is_named)
     # If what the server named in its place is refused as well, no value is taken.
     refused_effort = effort_of(payload) if path == "reasoning.effort" else None

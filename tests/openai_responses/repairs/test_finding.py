@@ -286,7 +286,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         (
             "Function tools with reasoning_effort are not supported for x in "
             "/v1/chat/completions.",
-            parameter("reasoning.effort", "none"),
+            ReplaceEffort("none", "", of_tools=True),
         ),
         (
             "Function tools with reasoning_effort are not supported for x in y. To use "
@@ -519,6 +519,18 @@ def test_effort_does_not_go_to_and_fro() -> None:
     named = (ReplaceEffort("low", "none"),)
     fourth = find(error, reasoning={"effort": "low"}, repairs=named)
     assert fourth.repair == LeaveOutParameter("reasoning.effort")
+
+
+def test_model_with_an_effort_of_its_own_gets_none_with_tools() -> None:
+    """It thinks without being asked, and a gateway takes no tools with that."""
+    error = ApiError(
+        param="reasoning_effort",
+        message="Function tools with reasoning_effort are not supported for m in y. "
+        "To use function tools, set reasoning_effort to 'none'.",
+    )
+    tried = find(error, reasoning=None)
+    assert tried.repair == ReplaceEffort("", "none", of_tools=True)
+    assert tried.is_lasting
 
 
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])

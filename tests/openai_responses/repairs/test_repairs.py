@@ -400,6 +400,16 @@ def allowed(*tools: Item) -> Item:
         ),
         (
             {"reasoning": THINKING},
+            [ReplaceEffort("max", "", of_tools=True)],
+            body(reasoning={"summary": "auto"}),
+        ),
+        (
+            {"reasoning": None},
+            [ReplaceEffort("", "none", of_tools=True)],
+            body(reasoning={"effort": "none"}),
+        ),
+        (
+            {"reasoning": THINKING},
             [LeaveOutParameter("reasoning.summary", AUTO)],
             body(reasoning={"effort": "max"}),
         ),
