@@ -137,6 +137,7 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|thought_signature' \(TYPE_BYTES\)"
     # Anthropic; Bedrock (linanwx/nagobot 21).
     r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
+    r"|each thinking block must contain thinking"
     r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
     re.IGNORECASE,
 )

@@ -329,6 +329,7 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "messages.1.content.0.thinking.signature: Field required",
         "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest "
         "assistant message cannot be modified.",
+        "messages.3.content.0.thinking: each thinking block must contain thinking",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
