@@ -246,6 +246,7 @@ _PHRASES = (
         # Copilot and Ollama.
         r"no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '/v1/responses' API"
+        r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
