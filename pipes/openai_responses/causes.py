@@ -129,12 +129,14 @@ _REJECTED_CODES = (
     "missing_required_parameter",
 )
 """Codes and types that say that the request itself cannot be answered."""
+_SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
+"""The words for it without a code: xAI's of a schema."""
 
 
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
+    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -244,6 +246,7 @@ _PHRASES = (
         # Copilot and Ollama.
         r"no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '/v1/responses' API"
+        r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
@@ -275,7 +278,8 @@ _PHRASES = (
 _CERTAIN_PHRASES = (
     (
         # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        r"request too large for .{1,500}"
+        r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
     # OpenAI; Google, with a status of 400
@@ -328,7 +332,11 @@ def find_certain_cause(error: ApiError) -> str | None:
         return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+        match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
+        numbers = match.groupdict() if match else {}
+        # Others use up a minute's limit, too: then a small request may pass later.
+        is_small = bool(numbers) and int(numbers["asked"]) <= int(numbers["most"])
+        if match and not is_small:
             return code
     return None
 

@@ -327,7 +327,7 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
+        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
         message=f"{message} {raw}".strip(),
         reset=reset,
         notice=SafetyNotice(
@@ -337,6 +337,22 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+_LIMIT_IN_WORDS = re.compile(
+    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    re.IGNORECASE,
+)
+
+
+def _limit_in_words(message: str) -> str | None:
+    """Return the limit or the safeguard that an error names in words alone.
+
+    No repair takes one away, so a user who writes such words changes nothing.
+    """
+    match = _LIMIT_IN_WORDS.match(message)
+    return match[1] if match else None
 
 
 def _read_code(
@@ -381,6 +397,9 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # OpenAI, without a code
+        case _ if message.startswith("The file type you uploaded is not supported"):
+            return "unsupported_file"
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
@@ -402,6 +421,8 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # Kimi, of WebP
+    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
     # Ollama; Google

@@ -14,7 +14,7 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
-from openai_responses.causes import has_no_credit
+from openai_responses.causes import REJECTED, has_no_credit
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import MESSAGES, failure_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
@@ -143,7 +143,7 @@ def _is_retried_status(status: int) -> bool:
     return status in _RETRIED_STATUS or 500 <= status < 600
 
 
-_LASTING_CAUSES = ("context_length_exceeded", "model_not_found")
+_LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
 """Causes that a stream may tell in words alone."""
 
 

@@ -351,7 +351,9 @@ class Citations:
             is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
             is_link = "url" in annotation and is_in_link
             if key and not is_link:
-                edits.append(_Edit(end, end, self._number(key)))
+                mark = _MARK.match(text, start)
+                begin, end = mark.span() if mark else (end, end)
+                edits.append(_Edit(begin, end, self._number(key)))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> str:
@@ -376,6 +378,8 @@ class Citations:
             self._names[key] = shorten_name(str(name))
 
 
+_MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
+"""What Azure's agents write where they cite (`【4:0†source】`)."""
 _DEFINABLE = re.compile(r"https?://[^\s<>]+")
 """The keys that are addresses, as the definition of a link may have them.
 

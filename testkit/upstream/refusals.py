@@ -63,8 +63,8 @@ not for this key
     This API key may not use this model. Choose another model, or ask an administrator
     to change the rights of the key.
 not there
-    The model this model does not exist, has been shut down, or is not available to this
-    API key. Choose another model.
+    The model this model does not exist, has been shut down, has no Responses API, or is
+    not available to this API key. Choose another model.
 unverified
     OpenAI does this only for verified organizations. An administrator has to verify the
     organization in its settings at OpenAI, or choose another model.
@@ -478,6 +478,17 @@ name of the status next to the words | 400 | not there
 llama.cpp with a picture that it cannot read | 400 | image
     {"error":{"code":400,"message":"Failed to load image or audio
     file","type":"invalid_request_error"}}
+OpenAI's file of another kind in words | 400 | file
+    {"error":{"message":"The file type you uploaded is not supported. Please try again
+    with a pdf","type":"invalid_request_error","param":null,"code":null}}
+a small request above the limit of a minute | 429 | busy
+    {"error":{"message":"Request too large for organization org-1 on tokens per min (TPM):
+    Limit 250000, Requested 546. The input or output tokens must be reduced in order to
+    run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}
+Codex's own server without limits | 400
+    {"detail":"Unsupported parameter: max_output_tokens"}
+    => The model's server rejected the request with HTTP 400 at max_output_tokens. An
+    administrator can find the details in the log.
 """
 _PAGES = {
     "nginx": NGINX_PAGE,

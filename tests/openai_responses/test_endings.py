@@ -368,6 +368,8 @@ NO_MODEL = (
     "longer available.",
     "Function '23d4f03a-b8a6': Not found for account 'BDnmPUMI2eN_Liw2'",
     "The model x is an image model and is therefore not available on this endpoint.",
+    "This model is not supported by the Responses API.",
+    "model m does not support Responses API.",
 )
 OTHER_WORDS = {
     **dict.fromkeys(NO_CREDIT, "no credit left"),

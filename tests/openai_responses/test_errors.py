@@ -383,6 +383,8 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
             "Unable to submit request because it has a mimeType parameter with value "
             "image/svg+xml, which is not supported.",
         ),
+        ("", "400 failed to decode image"),
+        ("", "Invalid request: failed to decode image: unknown format"),
     ],
 )
 def test_image_that_is_none_has_openais_code(code: str, message: str) -> None:

@@ -242,6 +242,7 @@ def test_the_waits_grow_to_eight_seconds() -> None:
         ("The model `x` does not exist.", False),
         ("Selected model is at capacity. Please try a different model.", True),
         ("proxy failed late", True),
+        ("Invalid arguments passed to the model.", False),
     ],
 )
 def test_stream_that_fails_with_words_alone(message: str, is_retried: bool) -> None:

@@ -202,6 +202,10 @@ NO_PLACES = {"start_index": None, "end_index": None}
             "It rains.[1][2]",
         ),
         ("It rains.", [file_note("f", 0)], "[1]It rains."),
+        # Azure's agents write a mark where they cite.
+        ("So it is【4:0†source】.", [url_note(A, "A", 8, 20)], "So it is[1]."),
+        ("So【4:0†source】.", [file_note("f", 2)], "So[1]."),
+        ("So【so】 it is.", [url_note(A, "A", 0, 12)], "So【so】 it is.[1]"),
     ],
 )
 def test_number_is_where_an_annotation_cites(

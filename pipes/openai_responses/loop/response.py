@@ -71,6 +71,7 @@ from openai_responses.items import (
     content_parts,
     distinct_call_id,
     flat_annotation,
+    has_encrypted_reasoning,
     is_call,
     is_call_output,
     is_hosted,
@@ -174,6 +175,8 @@ class ResponseState:
         """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
         """The position of the last item that came with an `output_index`."""
+        self._citations = defaultdict[int, list[Item]](list)
+        """What events said of the texts of open items."""
         self._early: dict[str | int, list[TextDelta]] = {}
         """Deltas whose item is not known yet, by its id, or by its `output_index` if the
         delta has none."""
@@ -224,6 +227,8 @@ class ResponseState:
                     event.output_index, [event.item_id], lambda _item: True
                 )
                 if position in self._open:
+                    if isinstance(event, AnnotationAdded):
+                        self._citations[position].append(event.annotation)
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
@@ -546,6 +551,7 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
+        item = _with_citations(item, self._citations.pop(position, []))
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
@@ -714,6 +720,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if has_encrypted_reasoning(api_item):  # it is not taken back without one
+        api_item.setdefault("summary", [])
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
@@ -731,6 +739,16 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _with_citations(item: Item, citations: list[Item]) -> Item:
+    """Return a message with what only events said of its text."""
+    parts = content_parts(item.get("content"))
+    has_own = any(part.get("annotations") for part in parts)
+    if not citations or not parts or has_own or item_type(item) != "message":
+        return item
+    cited = {**parts[-1], "annotations": citations}
+    return {**item, "content": [*parts[:-1], cited]}
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")

@@ -37,7 +37,7 @@ from openai_responses.items import (
     tool_name,
     with_item_id,
 )
-from openai_responses.json_input import as_mapping, value_at
+from openai_responses.json_input import as_mapping, as_text, value_at
 from openai_responses.models.resolve import REASONING_EFFORTS
 from openai_responses.repairs.chat_repairs import (
     CallsAsWords,
@@ -135,6 +135,7 @@ _REASONING_NOT_TAKEN = (
     r"|thought_signature' \(TYPE_BYTES\)"
     # Anthropic; Bedrock (linanwx/nagobot 21).
     r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
+    r"|each thinking block must contain thinking"
     r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
 _REASONING_IS_MISSING = (
@@ -160,6 +161,8 @@ _CALLS_APART = (
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
+    # DashScope.
+    r"|messages with role \W?tool\W? must be a response to a prece"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
@@ -240,6 +243,12 @@ _NOT_TOGETHER = (
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
+_EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
+"""What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
+gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
+34569)."""
+_OWN_EFFORT = "medium"
+"""The effort of a model that thinks without being asked."""
 _MUST_THINK = r"reasoning is mandatory for this endpoint|only works in thinking mode"
 """What OpenRouter and Google say of no effort for a model that always thinks."""
 _LACKS_ID = r"\bmissing field `id`"
@@ -358,7 +367,7 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
         # Moonshot; xAI; Google.
         r"text content blocks must (?:be non-empty|contain non-whitespace)"
-        r"|text field in the ContentBlock object at \S{1,60} is blank"
+        r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
         r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
         r"|each message must have at least one content element"
         r"|must include at least one parts field|\bcontents\.parts must not be empty"
@@ -484,8 +493,9 @@ def _blind_steps(
     names_a_part = error.names_a_place or bool(parameter)
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
+        # AnswersAsTexts is all that the last two steps change in a chat of texts.
         fewer_tools = [OfferFunctionsAlone(), LeaveOutFunctions()]
-        return [LeaveOutOptions(), *plain, *fewer_tools]
+        return [LeaveOutOptions(), *plain, AnswersAsTexts(), *fewer_tools]
     # If the list of tools is the cause, and no tool is named: few other servers have
     # tools of their own, and the functions may matter more.
     is_about_tools = outer_name(parameter) == "tools"
@@ -715,14 +725,22 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             if refusal.is_unknown and is_hosted and has_field:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
+    is_any = refusal.is_unknown
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
+        of_tools = _EFFORT_WITH_TOOLS in refusal.words
         asked = value_at(payload, "reasoning", "effort")
-        nearest = _nearest_effort(asked, quoted)
+        nearest = _nearest_effort(asked or (of_tools and _OWN_EFFORT), quoted) or ""
         # A model that takes `default` thinks or does not, and knows no amounts.
-        if nearest and "default" not in quoted:
-            yield TriedRepair(ReplaceEffort(asked, nearest), is_named=is_named)
-    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+        if of_tools or (nearest and "default" not in quoted):
+            repair = ReplaceEffort(as_text(asked), nearest, of_tools)
+            yield TriedRepair(repair, is_named=is_named)
+        # If what the server named in its place is refused as well, no value is taken.
+        is_any = is_any or any(
+            isinstance(repair, ReplaceEffort) and repair.allowed == asked
+            for repair in refusal.sent.repairs
+        )
+    refused_value = "" if is_any else value_digest(payload, path)
     yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 

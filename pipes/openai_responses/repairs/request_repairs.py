@@ -211,16 +211,23 @@ class ReplaceEffort(RequestRepair):
     """An effort that the model does not have becomes the nearest that it has."""
 
     refused: str
+    """Empty for the model's own, which a request does not state."""
     allowed: str
+    """Empty if nothing is stated."""
+    of_tools: bool = False
+    """Whether it is refused next to tools alone."""
 
     @property
     def message(self) -> str:
+        if self.of_tools:
+            return _refused_message("an effort with tools")
         return f"The model does not have this effort: using {self.allowed}."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if value_at(payload, "reasoning", "effort") != self.refused:
+        is_other = (value_at(payload, "reasoning", "effort") or "") != self.refused
+        if is_other or (self.of_tools and not declared_tools(payload)):
             return payload
-        return _with_parameter(payload, "reasoning.effort", self.allowed)
+        return _with_parameter(payload, "reasoning.effort", self.allowed or None)
 
 
 def _with_parameter(
@@ -230,7 +237,7 @@ def _with_parameter(
     outer, _, inner = path.partition(".")
     changed = dict(payload)
     if inner:
-        fields = {**payload[outer], inner: value}
+        fields = {**(payload.get(outer) or {}), inner: value}
         if value is None:
             del fields[inner]
         changed[outer] = fields

@@ -325,7 +325,9 @@ class HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            if not self._unpacker.has_ended:  # cut; what is JSON is whole
+            # A proxy may cut a body and state the length of what is left.
+            is_half = body.lstrip()[:1] == b"{" and body.rstrip()[-1:] != b"}"
+            if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass

@@ -131,7 +131,9 @@ def test_citations_and_sketches_of_an_open_item_are_told() -> None:
         AnnotationAdded(7, note),
         PartialImage(7, "aGk=", "png"),
     ]
-    assert fed(ItemDone(0, item), cited, drawn)[-1] == ItemDone(7, item)
+    whole = wire.message_item("Rain.")
+    whole["content"][0]["annotations"] = [note]
+    assert fed(ItemDone(0, item), cited, drawn)[-1] == ItemDone(7, whole)
 
 
 @pytest.mark.parametrize(

@@ -789,3 +789,22 @@ def test_failure_whose_reason_is_a_filter_of_azure(fields: wire.Event) -> None:
     """Its error is null there."""
     state, _ = fed(wire.ended("failed", error=None, **fields))
     assert state.trace.error.code == "content_filter"
+
+
+@pytest.mark.parametrize("own", [[], [{"type": "url_citation", "url": "u"}]])
+def test_citations_that_only_events_bring_are_in_the_item(own: list[Item]) -> None:
+    """Those of the item itself are all that there are."""
+    *begun, end = wire.message("Hello")
+    note = {"type": "url_citation", "url": "https://a.example"}
+    kind = "response.output_text.annotation.added"
+    told = {"type": kind, "item_id": "msg_0", "output_index": 0, "annotation": note}
+    end["item"]["content"][0]["annotations"] = own
+    [item] = output_of(*begun, told, end)
+    assert item["content"][0]["annotations"] == (own or [note])
+
+
+def test_sealed_reasoning_has_a_summary() -> None:
+    """The API demands one of an item that it gets back; not all servers write it."""
+    sealed = {"type": "reasoning", "id": "rs_1", "encrypted_content": "x"}
+    [item] = output_of(wire.done(sealed))
+    assert item == {**sealed, "summary": []}

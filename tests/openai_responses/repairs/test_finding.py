@@ -289,7 +289,12 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         (
             "Function tools with reasoning_effort are not supported for x in "
             "/v1/chat/completions.",
-            parameter("reasoning.effort", "none"),
+            ReplaceEffort("none", "", of_tools=True),
+        ),
+        (
+            "Function tools with reasoning_effort are not supported for x in y. To use "
+            "function tools, set reasoning_effort to 'high'.",
+            ReplaceEffort("none", "high", of_tools=True),
         ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
@@ -327,6 +332,7 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "messages.1.content.0.thinking.signature: Field required",
         "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest "
         "assistant message cannot be modified.",
+        "messages.3.content.0.thinking: each thinking block must contain thinking",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
@@ -368,6 +374,11 @@ VALUE = parameter("top_p", 0.5)
         ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
         ("invalid top_p: only 0.95 is allowed for this model", VALUE),
         ("The parameter `top_p` specified in the request are not valid: `a`", VALUE),
+        # LiteLLM
+        (
+            "litellm.UnsupportedParamsError: x don't support top_p=0.5. Only 1 is.",
+            TOP_P,
+        ),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
@@ -487,6 +498,9 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     strange = Failure(422, words("It cannot be."))
     assert repairs_in_turn(strange) == [options, *plain, *tools]
     assert repairs_in_turn(strange, input=[USER]) == [options, *tools]
+    answered = [USER, ANSWER, USER]
+    in_turn = [options, AnswersAsTexts(), *tools]
+    assert repairs_in_turn(strange, input=answered) == in_turn
     assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
     assert repairs_in_turn(strange, knows_options=True) == plain
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
@@ -506,6 +520,21 @@ def test_effort_does_not_go_to_and_fro() -> None:
     lower = (ReplaceEffort("max", "low"),)
     third = find(error, reasoning={"effort": "max"}, repairs=lower)
     assert third.repair == ReplaceEffort("low", "none")
+    named = (ReplaceEffort("low", "none"),)
+    fourth = find(error, reasoning={"effort": "low"}, repairs=named)
+    assert fourth.repair == LeaveOutParameter("reasoning.effort")
+
+
+def test_model_with_an_effort_of_its_own_gets_none_with_tools() -> None:
+    """It thinks without being asked, and a gateway takes no tools with that."""
+    error = ApiError(
+        param="reasoning_effort",
+        message="Function tools with reasoning_effort are not supported for m in y. "
+        "To use function tools, set reasoning_effort to 'none'.",
+    )
+    tried = find(error, reasoning=None)
+    assert tried.repair == ReplaceEffort("", "none", of_tools=True)
+    assert tried.is_lasting
 
 
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
@@ -1080,6 +1109,11 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LeaveOutEmptyTexts(),
         ),
         ("because Model input cannot be empty.", LeaveOutEmptyTexts()),
+        (
+            "The content field in the Message object at messages.45 is empty. Add a "
+            "ContentBlock object to the content field and try again.",
+            LeaveOutEmptyTexts(),
+        ),
     ],
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
@@ -1230,6 +1264,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         'invalid Gemini function call history: name "call_1" does not match name "look"',
         "Not the same number of function calls and responses",
         "Unexpected role 'user' after role 'tool'",
+        'messages with role "tool" must be a response to a preceeding message with '
+        '"tool_calls".',
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:

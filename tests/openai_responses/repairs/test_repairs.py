@@ -393,6 +393,21 @@ def allowed(*tools: Item) -> Item:
             body(reasoning=THINKING),
         ),
         (
+            {"reasoning": THINKING, "tools": []},
+            [ReplaceEffort("max", "high", of_tools=True)],
+            body(reasoning=THINKING, tools=[]),
+        ),
+        (
+            {"reasoning": THINKING},
+            [ReplaceEffort("max", "", of_tools=True)],
+            body(reasoning={"summary": "auto"}),
+        ),
+        (
+            {"reasoning": None},
+            [ReplaceEffort("", "none", of_tools=True)],
+            body(reasoning={"effort": "none"}),
+        ),
+        (
             {"reasoning": THINKING},
             [LeaveOutParameter("reasoning.summary", AUTO)],
             body(reasoning={"effort": "max"}),

@@ -534,3 +534,12 @@ async def test_pause_ends_as_it_began(
         transport.is_closed = closes
 
     assert transport.done == done
+
+
+async def test_json_that_is_cut_in_good_order_is_asked_for_again(runs: Runs) -> None:
+    """A proxy may state the length of what it got; the address is right."""
+    cut = replying(WHOLE[:-9])
+    told = await runs.against(cut, replying(WHOLE), within=limits(1))
+    again = await runs.against(cut, within=limits(1))
+    assert (told.kind, len(told.sent)) == ("completed", 2)
+    assert (again.kind, len(again.sent)) == ("unreachable", 2)
