@@ -138,7 +138,7 @@ _REASONING_NOT_TAKEN = re.compile(
     # Anthropic; Bedrock (linanwx/nagobot 21).
     r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
     r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
-    re.IGNORECASE,
+    re.IGNORECASE | re.DOTALL,
 )
 _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
@@ -150,7 +150,9 @@ _REASONING_IS_MISSING = re.compile(
     re.IGNORECASE,
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
-_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+_CONTAINER = re.compile(
+    r"\b(?:expected )?container(?:_id|s? is expired)?", re.IGNORECASE
+)
 """What the API says of the container of earlier code. "Container is expired." names no
 place; "Expected container_id: cntr_..." a chat met in every further turn
 (pydantic/pydantic-ai 7461)."""
@@ -166,7 +168,9 @@ _CALLS_APART = re.compile(
     r"|invalid Gemini function call history"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
-    r"|unexpected role 'user' after role 'tool'",
+    r"|unexpected role 'user' after role 'tool'"
+    # Bedrock, behind Portkey.
+    r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks",
     re.IGNORECASE,
 )
 """What others say of it, or of calls that a gateway has torn apart."""
@@ -250,9 +254,11 @@ _TAKES_TEXT_OUTPUTS = re.compile(
     r"Output of tool call should be 'Input text'"
     r"|FunctionCallOutput\.output of type string"
     r"|`function_response\.parts` is not supported for this model"
+    r"|Only text tool_result blocks are supported"
 )
 """What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
-15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
+15406), Google (google-gemini/gemini-cli 19436) and LM Studio behind a gateway
+(lmstudio-ai/lmstudio-bug-tracker 1878) say of the image of a tool."""
 _ENDS_WITH_USER = re.compile(
     # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
     r"conversation must end with a user message"
@@ -513,6 +519,7 @@ def _blind_steps(
     yield PlainItems(last, any(has_media(row.item) for row in sent.items))
     yield WordsAlone(last)
     if may_be_options:
+        yield AnswersAsTexts()  # of a chat whose items are plain
         yield OfferFunctionsAlone()
         yield LeaveOutFunctions()
 
@@ -546,9 +553,10 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    # LM Studio, of a result or an answer with parts (lmstudio-bug-tracker 2248, 1064).
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
+        yield TriedRepair(AnswersAsTexts())
     yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))

@@ -324,6 +324,7 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "messages.1.content.0.thinking.signature: Field required",
         "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest "
         "assistant message cannot be modified.",
+        "The encrypted content for item rs_68bb\ncould not be verified.",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
@@ -1227,6 +1228,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         'invalid Gemini function call history: name "call_1" does not match name "look"',
         "Not the same number of function calls and responses",
         "Unexpected role 'user' after role 'tool'",
+        "bedrock error: The number of toolResult blocks at messages.2.content exceeds the "
+        "number of toolUse blocks of previous turn.",
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
@@ -1310,6 +1313,7 @@ def test_parameters_that_a_server_may_not_read_are_simpler_at_once() -> None:
         words("input[2]: json: ResponsesFunctionCallOutput.output of type string"),
         ApiError("string_type", param="input[2].output"),
         ApiError("invalid_value", param="input[2].output[0].type"),
+        words("Only text tool_result blocks are supported when tool_result.content is"),
     ],
 )
 def test_results_that_may_only_be_texts(error: ApiError) -> None:
@@ -1443,3 +1447,20 @@ def test_long_label_of_a_tool_is_not_remembered() -> None:
     tried = find(ApiError(param="tools[0]"), tools=[labelled])
     assert isinstance(tried.repair, LeaveOutTool)
     assert len(tried.repair.name) < 200
+
+
+def test_answers_that_may_only_be_texts() -> None:
+    """LM Studio 0.3.29 names no item; a refusal without any name teaches nothing."""
+    named = ApiError(
+        "invalid_union", param="input", message="Invalid type for 'input'."
+    )
+    tried = find(named, input=[USER, ANSWER, USER])
+    assert (tried.repair, tried.is_lasting) == (AnswersAsTexts(), True)
+    failure = Failure(400, words("Invalid input."))
+    *_, last = repairs_in_turn(failure, input=[USER, ANSWER, USER], tools=None)
+    assert last == AnswersAsTexts()
+
+
+def test_chat_keeps_that_its_container_is_gone() -> None:
+    """The items name their container, too, and the server's sentence is its own."""
+    assert find(words("Expected container_id: cntr_1")).is_lasting
