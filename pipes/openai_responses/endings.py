@@ -1,7 +1,8 @@
 """How a run can end, and the message for each ending.
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
-asked for. No text of the server is shown, because it may quote a key or a prompt.
+asked for, `{wait}` the time until a limit is over. No text of the server is shown,
+because it may quote a key or a prompt.
 
 The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 shell knows what an administrator calls it.
@@ -52,6 +53,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
 )
 from openai_responses.redaction import redact, redact_beginning
+from openai_responses.waits import told_wait
 
 _UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
@@ -73,7 +75,10 @@ _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
+)
+_PLAN_LIMIT = (
+    "The OpenAI account has reached the usage limit of its plan. Try again in {wait}."
 )
 _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
@@ -118,6 +123,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "usage_limit_reached": _PLAN_LIMIT,
         "too_many_requests": _RATE_LIMIT,
         "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
@@ -395,6 +401,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=200,
+        wait=_time_to_wait(form, error),
     )
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
@@ -406,14 +413,23 @@ def ending_of_refusal(status: int, error: ApiError) -> Ending:
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    message = _MESSAGES_BY_CODE[word].format(
+    form = _MESSAGES_BY_CODE[word]
+    message = form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
+        wait=_time_to_wait(form, error),
     )
     fault = FAULTS.get(("refused", word), NO_FAULT)
     return Ending("refused", _find_code(error), message, fault)
+
+
+def _time_to_wait(form: str, error: ApiError) -> str:
+    """Return the time that an error names, else one that is usual for the limit."""
+    if error.wait:  # else a time is named that is over by our clock
+        return told_wait(error.wait)
+    return "some hours or days" if form == _PLAN_LIMIT else "a minute"
 
 
 _OWN_MESSAGE = "-"

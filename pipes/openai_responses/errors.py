@@ -36,6 +36,7 @@ from openai_responses.json_input import (
     load_json,
     value_at,
 )
+from openai_responses.waits import seconds_until, wait_in_words
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
@@ -82,7 +83,7 @@ class ApiError(NamedTuple):
     """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
-    since 1970 (`retries.seconds_until`)."""
+    since 1970 (`waits.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -97,6 +98,14 @@ class ApiError(NamedTuple):
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds to wait that its words or a field name, None if there are none."""
+        wait = wait_in_words(self.message)
+        if wait is None and self.reset is not None:
+            return seconds_until(self.reset)
+        return wait
 
     @property
     def status(self) -> int:
@@ -422,6 +431,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     for row in as_list(fields.get("details")):  # Google's, as "37s"
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
+    # DIAL, next to a server's own words (epam/statgpt-backend 199)
+    values.append(wait_in_words(as_text(fields.get("display_message"))))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:

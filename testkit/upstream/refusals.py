@@ -252,9 +252,10 @@ Cloudflare's unknown model | 400 | not there
 Codex's model | 400 | not there
     {"detail":"The 'gpt-4.1' model is not supported when using Codex with a ChatGPT
     account."}
-Codex's used up hours | 429 | no credit
+Codex's used up hours | 429
     {"error":{"type":"usage_limit_reached","message":"The usage limit has been
     reached","plan_type":"plus","resets_in_seconds":12000}}
+    => The OpenAI account has reached the usage limit of its plan. Try again in 4 hours.
 Fireworks' unpaid account | 412 | no credit
     {"error":{"object":"error","type":"invalid_request_error","message":"Account x is
     suspended, possibly due to reaching the monthly spending limit or failure to pay
@@ -435,9 +436,11 @@ SiliconFlow without credit | 403 | no credit
     {"code":30001,"message":"Sorry, your account balance is insufficient","data":null}
 Zhipu without credit | 429 | no credit
     {"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}
-Zhipu's limit of a plan | 429 | no credit
+Zhipu's limit of a plan | 429
     {"error":{"code":"1308","message":"Usage limit reached for 5 hour. Your limit will
     reset at 2026-10-11 01:20:24"}}
+    => The OpenAI account has reached the usage limit of its plan. Try again in some hours
+    or days.
 Zhipu's inspection | 400 | filtered
     {"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"},\
     "contentFilter":[{"level":1,"role":"user"}]}
@@ -478,6 +481,15 @@ name of the status next to the words | 400 | not there
 llama.cpp with a picture that it cannot read | 400 | image
     {"error":{"code":400,"message":"Failed to load image or audio
     file","type":"invalid_request_error"}}
+Azure's limit of a day | 429
+    {"error":{"code":"429","message":"Requests have exceeded token rate limit of your
+    current AIServices S0 pricing tier. Please retry after 86400 seconds."}}
+    => This API key has reached OpenAI's rate limit. Wait 24 hours, then try again.
+DIAL's limit of a week | 429
+    {"error":{"message":"Error code: 429 - {'error': {'message': 'Hit token rate limit.',
+    'code': '429'}}","type":"rate_limit_exceeded","code":"500","display_message":"You've
+    exceeded your weekly token limit. Please try again in 7 days"}}
+    => This API key has reached OpenAI's rate limit. Wait 7 days, then try again.
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
