@@ -296,6 +296,13 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # llama.cpp and vLLM, of a call that their model wrote, as a 500
+    (
+        r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
+        "output_parse_failed",
+    ),
+    # OpenRouter, of its own key at a provider
+    (r"\bis temporarily rate-limited upstream\b", "server_is_overloaded"),
     # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
     (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
     # 403, code "The caller does not have permission to execute the specified operation"

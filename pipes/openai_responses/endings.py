@@ -164,11 +164,12 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
         REJECTED: "The model's server rejected the request{code}{param}. Sending it "
         "again does not help; an administrator can find the details in the log.",
-        "": "The model's server reported an error{code}. Try again.",
+        "": "The model's server reported an error{code}. Try again. An administrator can "
+        "find the details in the log.",
     },
     "refused": {
         "model_not_found": "The model {model} does not exist, has been shut down, or is "
-        "not available to this API key. Choose another model.",
+        "not available to this API key at this address. Choose another model.",
         UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "

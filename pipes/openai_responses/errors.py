@@ -212,7 +212,7 @@ class InvalidParameter(InvalidRequest):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or the connection broke, also in an answer."""
 
-    failure = Failure()
+    failure: Failure | None = Failure()
 
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
@@ -618,11 +618,16 @@ def _inner_error(text: str) -> ApiError | None:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
+    told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
+    if told and inner is None:  # the package for Go prints the error without a body
+        inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
-    return error if error.message else None
+    if not error.message:
+        return None
+    return error._replace(code=told[1]) if told and not error.code else error
 
 
 def _read_printed(text: str) -> object:
@@ -648,6 +653,8 @@ def _printed_row(row: re.Match[str]) -> JsonObject:
     return {"loc": place, "msg": row[2][1:-1]}
 
 
+_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
+"""How OpenAI's packages for Python and Go begin the text of a refusal."""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""

@@ -64,7 +64,7 @@ not for this key
     to change the rights of the key.
 not there
     The model this model does not exist, has been shut down, or is not available to this
-    API key. Choose another model.
+    API key at this address. Choose another model.
 unverified
     OpenAI does this only for verified organizations. An administrator has to verify the
     organization in its settings at OpenAI, or choose another model.
@@ -94,6 +94,8 @@ file
 too long
     This chat is longer than the model can read. Start a new chat, or choose a model
     with a larger context.
+unreadable model
+    The model wrote something that its server could not read. Try again.
 """
 _TABLE = r"""
 # The name, the status, and the message by its name above; below them the body. Where a
@@ -490,6 +492,17 @@ DIAL's limit of a week | 429
     'code': '429'}}","type":"rate_limit_exceeded","code":"500","display_message":"You've
     exceeded your weekly token limit. Please try again in 7 days"}}
     => This API key has reached OpenAI's rate limit. Wait 7 days, then try again.
+llama.cpp with a call that it cannot read | 500 | unreadable model
+    {"error":{"code":500,"message":"Failed to parse input at pos 395:
+    <|tool_call_start|>[web_search_exa(query='x')]<|tool_call_end|>",\
+    "type":"server_error"}}
+vLLM with a call of gpt-oss that it cannot read | 500 | unreadable model
+    {"error":{"message":"unexpected tokens remaining in message header:
+    Some(\"to=functions.x\")","type":"Internal Server Error","param":null,"code":500}}
+OpenRouter's provider is busy with everybody | 429 | overloaded
+    {"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"z-ai/glm
+    is temporarily rate-limited upstream. Please retry shortly, or add your own key to
+    accumulate your rate limits","provider_name":"BaseTen"}}}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
@@ -609,11 +622,13 @@ FAILED_EVENTS = {
     ),
     "a word for many statuses": (
         {"code": "5", "message": "No."},
-        "The model's server reported an error (5). Try again.",
+        "The model's server reported an error (5). Try again. An administrator can "
+        "find the details in the log.",
     ),
     "unknown": (
         {"type": "odd_error", "message": "No."},
-        "The model's server reported an error (odd_error). Try again.",
+        "The model's server reported an error (odd_error). Try again. An "
+        "administrator can find the details in the log.",
     ),
 }
 """Errors that come in a stream, or with the status 200, and the messages about them."""

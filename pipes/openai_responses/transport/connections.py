@@ -393,6 +393,9 @@ class HttpResponse:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
+        # A gateway may call its own trouble what the server behind it refused.
+        if status >= _SERVER_ERRORS and error.is_relayed and error.status:
+            status = error.status
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _wanted_wait(status, headers, error)
         if retry_after is not None:  # people are told it, too
