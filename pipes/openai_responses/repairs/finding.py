@@ -247,7 +247,9 @@ _TAKES_NO_FILES = re.compile(
     # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
     r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
     r"|\bunknown part type: input_file|does not support file content types"
-    r"|\binvalid value: file\. supported values are:",
+    r"|\binvalid value: file\. supported values are:"
+    # Volcengine (farion1231/cc-switch 1519).
+    r"|\binvalid value: `(?:document|input_file)`, supported values are:",
     re.IGNORECASE,
 )
 _TAKES_TEXT_OUTPUTS = re.compile(

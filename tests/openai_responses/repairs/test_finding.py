@@ -1013,6 +1013,11 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "This model does not support file content types.",
             LimitMedia("input_file", 0),
         ),
+        (
+            "The parameter `messages.content.type` specified in the request are not "
+            "valid: invalid value: `document`, supported values are: `text`, 'tool_use'",
+            LimitMedia("input_file", 0),
+        ),
         ("Output of tool call should be 'Input text'", TextOutputs()),
         (
             "Unable to submit request because `function_response.parts` is not supported "
