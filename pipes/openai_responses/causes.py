@@ -32,6 +32,8 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+NO_MEMORY = "out_of_memory"
+"""Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -59,6 +61,7 @@ FINAL_CODES = SAFETY_STOPS | {
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     NO_RESPONSES_API,
+    NO_MEMORY,
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
@@ -79,6 +82,7 @@ NO_CREDIT_CODES = frozenset(
         "usage_limit_reached",
         "usage_not_included",
         "exceeded_current_quota_error",  # Moonshot
+        "insufficient_credits",  # Helicone
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -257,15 +261,16 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        # Fireworks, with a status of 412; Cloudflare.
         r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
         # OpenRouter, of a day
         r"|free-models-per-day"
         # SiliconFlow; Ollama's cloud, of hours or a week.
         r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
+    # Azure's API Management, of a quota that its administrator has set
+    (r"\bquota will be replenished in\b", "usage_limit_reached"),
     (r"RateLimitError", "rate_limit_exceeded"),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
@@ -301,8 +306,18 @@ _CERTAIN_PHRASES = (
         r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
         "output_parse_failed",
     ),
-    # OpenRouter, of its own key at a provider
-    (r"\bis temporarily rate-limited upstream\b", "server_is_overloaded"),
+    # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
+    # provider; Azure; Workers AI; new-api
+    (
+        r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        "server_is_overloaded",
+    ),
+    # Ollama, LM Studio
+    (
+        r"\bmodel requires more system memory\b|\binsufficient system resources",
+        NO_MEMORY,
+    ),
     # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
     (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
     # 403, code "The caller does not have permission to execute the specified operation"

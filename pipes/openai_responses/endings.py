@@ -24,6 +24,7 @@ from openai_responses.causes import (
     MISALIGNMENT,
     MISSING_SCOPE,
     NO_CREDIT_CODES,
+    NO_MEMORY,
     NO_RESPONSES_API,
     REFUSED_SAFEGUARD,
     REJECTED,
@@ -217,6 +218,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
+        "smaller model.",
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,

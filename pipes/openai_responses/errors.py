@@ -393,6 +393,9 @@ def _read_code(
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
+        # LM Studio, with a status of 400
+        case _ if message.startswith("The model has crashed"):
+            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -416,6 +419,8 @@ _IS_ODD_IMAGE = re.compile(
     # Ollama; Google
     r"|invalid image input\Z|Unable to process input image\b"
     r"|Unable to submit request because it has a mimeType parameter with value image/"
+    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 

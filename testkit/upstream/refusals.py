@@ -94,6 +94,9 @@ file
 too long
     This chat is longer than the model can read. Start a new chat, or choose a model
     with a larger context.
+plan
+    The OpenAI account has reached the usage limit of its plan. Try again in some hours
+    or days.
 unreadable model
     The model wrote something that its server could not read. Try again.
 """
@@ -265,7 +268,7 @@ Fireworks' unpaid account | 412 | no credit
 Cloudflare's free neurons | 429 | no credit
     {"errors":[{"message":"you have used up your daily free allocation of 10,000
     neurons","code":4006}],"success":false}
-API Management's quota | 403 | no credit
+API Management's quota | 403 | plan
     {"statusCode":403,"message":"Out of call volume quota. Quota will be replenished in
     01:10:10."}
 safeguard that a gateway does not know | 422
@@ -438,11 +441,9 @@ SiliconFlow without credit | 403 | no credit
     {"code":30001,"message":"Sorry, your account balance is insufficient","data":null}
 Zhipu without credit | 429 | no credit
     {"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}
-Zhipu's limit of a plan | 429
+Zhipu's limit of a plan | 429 | plan
     {"error":{"code":"1308","message":"Usage limit reached for 5 hour. Your limit will
     reset at 2026-10-11 01:20:24"}}
-    => The OpenAI account has reached the usage limit of its plan. Try again in some hours
-    or days.
 Zhipu's inspection | 400 | filtered
     {"error":{"code":"1301","message":"系统检测到输入或生成内容可能包含不安全或敏感内容"},\
     "contentFilter":[{"level":1,"role":"user"}]}
@@ -503,6 +504,36 @@ OpenRouter's provider is busy with everybody | 429 | overloaded
     {"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"z-ai/glm
     is temporarily rate-limited upstream. Please retry shortly, or add your own key to
     accumulate your rate limits","provider_name":"BaseTen"}}}
+Azure's busy region | 429 | overloaded
+    {"error":{"code":"429","message":"The system is currently experiencing high demand
+    and cannot process your request."}}
+Workers AI without capacity | 429 | overloaded
+    {"errors":[{"message":"AiError: Capacity temporarily exceeded, please try
+    again.","code":3040}],"success":false,"result":{}}
+new-api's busy group | 429 | overloaded
+    {"error":{"message":"当前分组上游负载已饱和，请稍后再试","type":"upstream_error",\
+    "param":"","code":429}}
+Helicone without credit | 429 | no credit
+    {"error":{"message":"Insufficient balance for escrow.","type":"insufficient_credits",\
+    "code":"request_failed"}}
+API Management's quota of a product | 403 | plan
+    {"statusCode":403,"message":"Quota exceeded. Quota will be replenished in
+    12:30:11."}
+Anthropic's unreadable image behind a gateway | 400 | image
+    {"type":"error","error":{"type":"invalid_request_error","message":"Could not process
+    image"},"request_id":"req_1"}
+Anthropic's image of another type | 400 | image
+    {"error":{"type":"invalid_request_error","message":"messages.1.content.4.\
+    image.source.base64.data: Image does not match the provided media type
+    image/jpeg"}}
+Ollama without memory | 500
+    {"error":{"message":"model requires more system memory (14.3 GiB) than is available
+    (7.6 GiB)","type":"api_error","param":null,"code":null}}
+    => The model's server does not have enough memory for this model. Choose a smaller
+    model.
+LM Studio's crash | 400 | broken inside
+    {"error":{"message":"The model has crashed without additional information. (Exit
+    code: 18446744072635812000)"}}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,

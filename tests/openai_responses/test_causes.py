@@ -17,7 +17,7 @@ def test_moderation_is_final() -> None:
         *("LiteLLM's guardrail", "LiteLLM's moderation", "DashScope's inspection"),
         *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
         *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
-        "Zhipu's inspection",
+        *("Zhipu's inspection", "Ollama without memory"),
     }
     quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
     assert not is_final(quoted)

@@ -403,7 +403,9 @@ WORDS_OF_CODES = {
     "no credit left": "billing_hard_limit_reached billing_not_active budget_exceeded "
     "credit_balance_exhausted insufficient_quota organization_spend_limit_exceeded "
     "organization_usage_limit_exceeded project_spend_limit_exceeded "
-    "project_usage_limit_exceeded usage_not_included exceeded_current_quota_error",
+    "project_usage_limit_exceeded usage_not_included exceeded_current_quota_error "
+    "insufficient_credits",
+    "does not have enough memory": "out_of_memory",
     "usage limit of its plan. Try again in some": "usage_limit_reached",
     "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
     "took too long to answer": "timeout",

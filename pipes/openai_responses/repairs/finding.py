@@ -193,8 +193,9 @@ _SEES_NOTHING = re.compile(
     r"|unknown variant `image_url`"
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
-    # DashScope, of a model that reads texts alone.
-    r"|The error info is \[Unexpected item type in content",
+    # DashScope, of a model that reads texts alone; a gateway to such.
+    r"|The error info is \[Unexpected item type in content"
+    r"|image blocks are not supported",
     re.IGNORECASE,
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500

@@ -713,6 +713,11 @@ NO_PARSER = (
             400,
             LeaveOutImages(),
         ),
+        (
+            "User message image blocks are not supported for OpenAI chat conversion",
+            400,
+            LeaveOutImages(),
+        ),
         # Ollama, vLLM, llama.cpp, Groq and LiteLLM.
         ("library/gemma3:4b does not support tools", 400, LeaveOutFunctions()),
         (NO_PARSER, 400, LeaveOutFunctions()),
