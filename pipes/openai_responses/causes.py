@@ -32,6 +32,8 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+TOO_MANY_TOOLS = "too_many_tools"
+"""Our word: the API's code for it is that of any list that is too long."""
 NO_MEMORY = "out_of_memory"
 """Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
@@ -62,6 +64,7 @@ FINAL_CODES = SAFETY_STOPS | {
     WRONG_KEY,
     NO_RESPONSES_API,
     NO_MEMORY,
+    TOO_MANY_TOOLS,
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
@@ -301,6 +304,11 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # OpenAI; Groq
+    (
+        r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
+        TOO_MANY_TOOLS,
+    ),
     # llama.cpp and vLLM, of a call that their model wrote, as a 500
     (
         r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",

@@ -29,6 +29,7 @@ from openai_responses.causes import (
     REFUSED_SAFEGUARD,
     REJECTED,
     REQUEST_TOO_LARGE,
+    TOO_MANY_TOOLS,
     UNSUPPORTED_COUNTRY,
     UNVERIFIED,
     WRONG_KEY,
@@ -184,6 +185,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_organization": _WRONG_ORGANIZATION,
         "mismatched_project": "The API key does not belong to the project in the "
         "settings.",
+        "incorrect_hostname": "The API key is bound to a region, which has an address of "
+        "its own at OpenAI.",
         "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
         "IP addresses, and this server's address is not among them. An administrator "
         "has to add it to the list at OpenAI.",
@@ -218,6 +221,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        TOO_MANY_TOOLS: "This chat has more tools than the model's server accepts. Turn "
+        "some of them off, or ask an administrator to do so.",
         NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
         "smaller model.",
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
@@ -289,6 +294,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
     ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
     ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "incorrect_hostname"): _WRONG_ADDRESS,
     ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),

@@ -97,6 +97,9 @@ too long
 plan
     The OpenAI account has reached the usage limit of its plan. Try again in some hours
     or days.
+tools
+    This chat has more tools than the model's server accepts. Turn some of them off, or
+    ask an administrator to do so.
 unreadable model
     The model wrote something that its server could not read. Try again.
 """
@@ -531,6 +534,20 @@ Ollama without memory | 500
     (7.6 GiB)","type":"api_error","param":null,"code":null}}
     => The model's server does not have enough memory for this model. Choose a smaller
     model.
+key of a region | 401
+    {"error":{"message":"Attempted to access resource with incorrect regional hostname.
+    Please make your request to us.api.openai.com","type":"invalid_request_error",\
+    "code":"incorrect_hostname","param":null},"status":401}
+    => The API key is bound to a region, which has an address of its own at OpenAI. An
+    administrator has to check BASE_URL in the valves of this pipe.
+more tools than the API takes | 400 | tools
+    {"error":{"message":"Invalid 'tools': array too long. Expected an array with maximum
+    length 128, but got an array with length 158
+    instead.","type":"invalid_request_error","param":"tools",\
+    "code":"array_above_max_length"}}
+more tools than Groq takes | 400 | tools
+    {"error":{"message":"'tools' : maximum number of items is
+    128","type":"invalid_request_error"}}
 LM Studio's crash | 400 | broken inside
     {"error":{"message":"The model has crashed without additional information. (Exit
     code: 18446744072635812000)"}}

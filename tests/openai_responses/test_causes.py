@@ -6,7 +6,7 @@ from upstream.refusals import REFUSED_BODIES
 
 
 def test_moderation_is_final() -> None:
-    """Neither another attempt nor another server gets around it."""
+    """Neither another attempt nor another server gets around it, nor around limits."""
     final = {
         name
         for name, refused in REFUSED_BODIES.items()
@@ -18,6 +18,7 @@ def test_moderation_is_final() -> None:
         *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
         *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
         *("Zhipu's inspection", "Ollama without memory"),
+        *("more tools than the API takes", "more tools than Groq takes"),
     }
     quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
     assert not is_final(quoted)

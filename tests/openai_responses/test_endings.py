@@ -406,6 +406,8 @@ WORDS_OF_CODES = {
     "project_usage_limit_exceeded usage_not_included exceeded_current_quota_error "
     "insufficient_credits",
     "does not have enough memory": "out_of_memory",
+    "has more tools than": "too_many_tools",
+    "is bound to a region, which has": "incorrect_hostname",
     "usage limit of its plan. Try again in some": "usage_limit_reached",
     "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
     "took too long to answer": "timeout",
