@@ -32,6 +32,8 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+FORBIDDEN_PROVIDERS = "forbidden_providers"
+"""Our word for an account whose own settings leave no provider of a model."""
 TOO_MANY_TOOLS = "too_many_tools"
 """Our word: the API's code for it is that of any list that is too long."""
 NO_MEMORY = "out_of_memory"
@@ -286,8 +288,14 @@ _CERTAIN_PHRASES = (
         r"request too large for .{1,500}\blimit \d+, requested \d+",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    (
+        r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
+        r"|The security token included in the request is)",
+        WRONG_KEY,
+    ),
+    # OpenRouter
+    (r"\ANo endpoints .{1,80} data policy\b", FORBIDDEN_PROVIDERS),
     # Azure, with a status of 401: a role of Entra ID
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),

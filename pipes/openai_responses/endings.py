@@ -18,6 +18,7 @@ from openai_responses.causes import (
     FILE_CODES,
     FIREWALL_PAGE,
     FLEX_UNAVAILABLE,
+    FORBIDDEN_PROVIDERS,
     GATEWAY_PAGE,
     IMAGE_CODES,
     LOADING_MODEL,
@@ -221,6 +222,9 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        FORBIDDEN_PROVIDERS: "The privacy settings of the account at OpenAI allow no "
+        "provider of {model}. An administrator has to change them, or choose another "
+        "model.",
         TOO_MANY_TOOLS: "This chat has more tools than the model's server accepts. Turn "
         "some of them off, or ask an administrator to do so.",
         NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
@@ -435,10 +439,15 @@ def ending_of_refusal(status: int, error: ApiError) -> Ending:
     return Ending("refused", _find_code(error), message, fault)
 
 
+_OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
+
+
 def _time_to_wait(form: str, error: ApiError) -> str:
     """Return the time that an error names, else one that is usual for the limit."""
     if error.wait:  # else a time is named that is over by our clock
         return told_wait(error.wait)
+    if _OF_A_DAY.search(error.message):
+        return "some hours"
     return "some hours or days" if form == _PLAN_LIMIT else "a minute"
 
 

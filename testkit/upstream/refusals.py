@@ -548,6 +548,18 @@ more tools than the API takes | 400 | tools
 more tools than Groq takes | 400 | tools
     {"error":{"message":"'tools' : maximum number of items is
     128","type":"invalid_request_error"}}
+Bedrock's key of twelve hours | 403 | wrong key
+    {"Message":"Bearer Token has expired"}
+AWS's expired token | 403 | wrong key
+    {"message":"The security token included in the request is expired"}
+Bedrock's limit of a day | 429
+    {"message":"Too many tokens per day, please wait before trying again."}
+    => This API key has reached OpenAI's rate limit. Wait some hours, then try again.
+OpenRouter's account that forbids all providers | 404
+    {"error":{"message":"No endpoints found matching your data policy (Free model
+    publication). Configure: https://openrouter.ai/settings/privacy","code":404}}
+    => The privacy settings of the account at OpenAI allow no provider of this model. An
+    administrator has to change them, or choose another model.
 LM Studio's crash | 400 | broken inside
     {"error":{"message":"The model has crashed without additional information. (Exit
     code: 18446744072635812000)"}}

@@ -19,6 +19,7 @@ def test_moderation_is_final() -> None:
         *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
         *("Zhipu's inspection", "Ollama without memory"),
         *("more tools than the API takes", "more tools than Groq takes"),
+        *("Bedrock's key of twelve hours", "AWS's expired token"),
     }
     quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
     assert not is_final(quoted)

@@ -407,6 +407,7 @@ WORDS_OF_CODES = {
     "insufficient_credits",
     "does not have enough memory": "out_of_memory",
     "has more tools than": "too_many_tools",
+    "allow no provider of": "forbidden_providers",
     "is bound to a region, which has": "incorrect_hostname",
     "usage limit of its plan. Try again in some": "usage_limit_reached",
     "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
