@@ -32,6 +32,12 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+FORBIDDEN_PROVIDERS = "forbidden_providers"
+"""Our word for an account whose own settings leave no provider of a model."""
+TOO_MANY_TOOLS = "too_many_tools"
+"""Our word: the API's code for it is that of any list that is too long."""
+NO_MEMORY = "out_of_memory"
+"""Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -59,6 +65,8 @@ FINAL_CODES = SAFETY_STOPS | {
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     NO_RESPONSES_API,
+    NO_MEMORY,
+    TOO_MANY_TOOLS,
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
@@ -79,6 +87,7 @@ NO_CREDIT_CODES = frozenset(
         "usage_limit_reached",
         "usage_not_included",
         "exceeded_current_quota_error",  # Moonshot
+        "insufficient_credits",  # Helicone
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -260,15 +269,16 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        # Fireworks, with a status of 412; Cloudflare.
         r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
         # OpenRouter, of a day
         r"|free-models-per-day"
         # SiliconFlow; Ollama's cloud, of hours or a week.
         r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
+    # Azure's API Management, of a quota that its administrator has set
+    (r"\bquota will be replenished in\b", "usage_limit_reached"),
     (r"RateLimitError", "rate_limit_exceeded"),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
@@ -282,8 +292,14 @@ _CERTAIN_PHRASES = (
         r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    (
+        r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
+        r"|The security token included in the request is)",
+        WRONG_KEY,
+    ),
+    # OpenRouter
+    (r"\ANo endpoints .{1,80} data policy\b", FORBIDDEN_PROVIDERS),
     # Azure, with a status of 401: a role of Entra ID
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
@@ -300,6 +316,28 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # OpenAI; Groq
+    (
+        r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
+        TOO_MANY_TOOLS,
+    ),
+    # llama.cpp and vLLM, of a call that their model wrote, as a 500
+    (
+        r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
+        "output_parse_failed",
+    ),
+    # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
+    # provider; Azure; Workers AI; new-api
+    (
+        r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        "server_is_overloaded",
+    ),
+    # Ollama, LM Studio
+    (
+        r"\bmodel requires more system memory\b|\binsufficient system resources",
+        NO_MEMORY,
+    ),
     # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
     (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
     # 403, code "The caller does not have permission to execute the specified operation"

@@ -1,7 +1,8 @@
 """How a run can end, and the message for each ending.
 
 `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
-asked for. No text of the server is shown, because it may quote a key or a prompt.
+asked for, `{wait}` the time until a limit is over. No text of the server is shown,
+because it may quote a key or a prompt.
 
 The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 shell knows what an administrator calls it.
@@ -17,16 +18,19 @@ from openai_responses.causes import (
     FILE_CODES,
     FIREWALL_PAGE,
     FLEX_UNAVAILABLE,
+    FORBIDDEN_PROVIDERS,
     GATEWAY_PAGE,
     IMAGE_CODES,
     LOADING_MODEL,
     MISALIGNMENT,
     MISSING_SCOPE,
     NO_CREDIT_CODES,
+    NO_MEMORY,
     NO_RESPONSES_API,
     REFUSED_SAFEGUARD,
     REJECTED,
     REQUEST_TOO_LARGE,
+    TOO_MANY_TOOLS,
     UNSUPPORTED_COUNTRY,
     UNVERIFIED,
     WRONG_KEY,
@@ -52,6 +56,7 @@ from openai_responses.errors import (
     UnreadableAnswer,
 )
 from openai_responses.redaction import redact, redact_beginning
+from openai_responses.waits import told_wait
 
 _UNUSABLE_IMAGE = (
     "The model's server could not use an image in this chat{code}. Remove it, or "
@@ -73,7 +78,10 @@ _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
+)
+_PLAN_LIMIT = (
+    "The OpenAI account has reached the usage limit of its plan. Try again in {wait}."
 )
 _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
@@ -118,6 +126,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "usage_limit_reached": _PLAN_LIMIT,
         "too_many_requests": _RATE_LIMIT,
         "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
@@ -158,11 +167,13 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
         REJECTED: "The model's server rejected the request{code}{param}. Sending it "
         "again does not help; an administrator can find the details in the log.",
-        "": "The model's server reported an error{code}. Try again.",
+        "": "The model's server reported an error{code}. Try again. An administrator can "
+        "find the details in the log.",
     },
     "refused": {
         "model_not_found": "The model {model} does not exist, has been shut down, has no "
-        "Responses API, or is not available to this API key. Choose another model.",
+        "Responses API, or is not available to this API key at this address. Choose "
+        "another model.",
         UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
@@ -176,6 +187,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_organization": _WRONG_ORGANIZATION,
         "mismatched_project": "The API key does not belong to the project in the "
         "settings.",
+        "incorrect_hostname": "The API key is bound to a region, which has an address of "
+        "its own at OpenAI.",
         "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
         "IP addresses, and this server's address is not among them. An administrator "
         "has to add it to the list at OpenAI.",
@@ -210,6 +223,13 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        FORBIDDEN_PROVIDERS: "The privacy settings of the account at OpenAI allow no "
+        "provider of {model}. An administrator has to change them, or choose another "
+        "model.",
+        TOO_MANY_TOOLS: "This chat has more tools than the model's server accepts. Turn "
+        "some of them off, or ask an administrator to do so.",
+        NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
+        "smaller model.",
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,
@@ -279,6 +299,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
     ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
     ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "incorrect_hostname"): _WRONG_ADDRESS,
     ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
@@ -395,6 +416,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=200,
+        wait=_time_to_wait(form, error),
     )
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
@@ -406,14 +428,28 @@ def ending_of_refusal(status: int, error: ApiError) -> Ending:
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    message = _MESSAGES_BY_CODE[word].format(
+    form = _MESSAGES_BY_CODE[word]
+    message = form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
+        wait=_time_to_wait(form, error),
     )
     fault = FAULTS.get(("refused", word), NO_FAULT)
     return Ending("refused", _find_code(error), message, fault)
+
+
+_OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
+
+
+def _time_to_wait(form: str, error: ApiError) -> str:
+    """Return the time that an error names, else one that is usual for the limit."""
+    if error.wait:  # else a time is named that is over by our clock
+        return told_wait(error.wait)
+    if _OF_A_DAY.search(error.message):
+        return "some hours"
+    return "some hours or days" if form == _PLAN_LIMIT else "a minute"
 
 
 _OWN_MESSAGE = "-"

@@ -36,6 +36,7 @@ from openai_responses.json_input import (
     load_json,
     value_at,
 )
+from openai_responses.waits import seconds_until, wait_in_words
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
 
@@ -82,7 +83,7 @@ class ApiError(NamedTuple):
     """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
-    since 1970 (`retries.seconds_until`)."""
+    since 1970 (`waits.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -97,6 +98,14 @@ class ApiError(NamedTuple):
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds to wait that its words or a field name, None if there are none."""
+        wait = wait_in_words(self.message)
+        if wait is None and self.reset is not None:
+            return seconds_until(self.reset)
+        return wait
 
     @property
     def status(self) -> int:
@@ -203,7 +212,7 @@ class InvalidParameter(InvalidRequest):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or the connection broke, also in an answer."""
 
-    failure = Failure()
+    failure: Failure | None = Failure()
 
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
@@ -403,6 +412,9 @@ def _read_code(
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
+        # LM Studio, with a status of 400
+        case _ if message.startswith("The model has crashed"):
+            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -428,6 +440,8 @@ _IS_ODD_IMAGE = re.compile(
     # Ollama; Google
     r"|invalid image input\Z|Unable to process input image\b"
     r"|Unable to submit request because it has a mimeType parameter with value image/"
+    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -443,6 +457,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     for row in as_list(fields.get("details")):  # Google's, as "37s"
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
+    # DIAL, next to a server's own words (epam/statgpt-backend 199)
+    values.append(wait_in_words(as_text(fields.get("display_message"))))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -628,11 +644,16 @@ def _inner_error(text: str) -> ApiError | None:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
+    told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
+    if told and inner is None:  # the package for Go prints the error without a body
+        inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
-    return error if error.message else None
+    if not error.message:
+        return None
+    return error._replace(code=told[1]) if told and not error.code else error
 
 
 def _read_printed(text: str) -> object:
@@ -658,6 +679,8 @@ def _printed_row(row: re.Match[str]) -> JsonObject:
     return {"loc": place, "msg": row[2][1:-1]}
 
 
+_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
+"""How OpenAI's packages for Python and Go begin the text of a refusal."""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""

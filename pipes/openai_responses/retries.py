@@ -15,9 +15,9 @@ import re
 from typing import NamedTuple
 
 from openai_responses.causes import REJECTED, has_no_credit
-from openai_responses.clock import unix_seconds
 from openai_responses.endings import MESSAGES, failure_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
+from openai_responses.waits import MAX_WAIT_WORDS
 
 _PASSING_CODES = frozenset(
     {
@@ -83,24 +83,11 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
-        wait = named_wait(failure.error)
+        wait = failure.error.wait
     if not wait:  # none is named, or a time that is over by our clock
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
-
-
-_FIRST_DATE = 1e9
-_FIRST_DATE_IN_MS = 1e11
-"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
-
-
-def seconds_until(reset: float) -> float:
-    """Return the seconds to wait for a time that a server names in one of three ways."""
-    if reset < _FIRST_DATE:
-        return reset
-    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
-    return max(0.0, since_1970 - unix_seconds())
 
 
 _MOST_LOADING = 60.0
@@ -116,7 +103,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:_MAX_WORDS]
+    words = failure.error.message[:MAX_WAIT_WORDS]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
@@ -192,35 +179,3 @@ _KNOWN_REFUSALS = (
     | MESSAGES["refused"].keys()
 )
 """Codes and types after which the same request fails again, or has passed already."""
-
-_MAX_WORDS = 2000
-_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|h|m|s)[a-z]{0,8},? ?")
-_WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
-    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|h|m|s)[a-z]{0,8},? ?){1,4})",
-    re.IGNORECASE,
-)
-
-
-def named_wait(error: ApiError) -> float | None:
-    """Return the seconds that an error asks to wait, None if it names none.
-
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure);
-    others have a field.
-    """
-    match = _WAIT_IN_WORDS.search(error.message[:_MAX_WORDS])
-    if match:
-        return read_duration(match[1])
-    return None if error.reset is None else seconds_until(error.reset)
-
-
-def read_duration(text: str) -> float | None:
-    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
-    times = _TIME.findall(text.lower())
-    if not times:
-        return None
-    return sum(
-        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
-        for number, unit in times
-    )

@@ -64,7 +64,7 @@ not for this key
     to change the rights of the key.
 not there
     The model this model does not exist, has been shut down, has no Responses API, or is
-    not available to this API key. Choose another model.
+    not available to this API key at this address. Choose another model.
 unverified
     OpenAI does this only for verified organizations. An administrator has to verify the
     organization in its settings at OpenAI, or choose another model.
@@ -94,6 +94,14 @@ file
 too long
     This chat is longer than the model can read. Start a new chat, or choose a model
     with a larger context.
+plan
+    The OpenAI account has reached the usage limit of its plan. Try again in some hours
+    or days.
+tools
+    This chat has more tools than the model's server accepts. Turn some of them off, or
+    ask an administrator to do so.
+unreadable model
+    The model wrote something that its server could not read. Try again.
 """
 _TABLE = r"""
 # The name, the status, and the message by its name above; below them the body. Where a
@@ -252,9 +260,10 @@ Cloudflare's unknown model | 400 | not there
 Codex's model | 400 | not there
     {"detail":"The 'gpt-4.1' model is not supported when using Codex with a ChatGPT
     account."}
-Codex's used up hours | 429 | no credit
+Codex's used up hours | 429
     {"error":{"type":"usage_limit_reached","message":"The usage limit has been
     reached","plan_type":"plus","resets_in_seconds":12000}}
+    => The OpenAI account has reached the usage limit of its plan. Try again in 4 hours.
 Fireworks' unpaid account | 412 | no credit
     {"error":{"object":"error","type":"invalid_request_error","message":"Account x is
     suspended, possibly due to reaching the monthly spending limit or failure to pay
@@ -262,7 +271,7 @@ Fireworks' unpaid account | 412 | no credit
 Cloudflare's free neurons | 429 | no credit
     {"errors":[{"message":"you have used up your daily free allocation of 10,000
     neurons","code":4006}],"success":false}
-API Management's quota | 403 | no credit
+API Management's quota | 403 | plan
     {"statusCode":403,"message":"Out of call volume quota. Quota will be replenished in
     01:10:10."}
 safeguard that a gateway does not know | 422
@@ -435,7 +444,7 @@ SiliconFlow without credit | 403 | no credit
     {"code":30001,"message":"Sorry, your account balance is insufficient","data":null}
 Zhipu without credit | 429 | no credit
     {"error":{"code":"1113","message":"余额不足或无可用资源包,请充值。"}}
-Zhipu's limit of a plan | 429 | no credit
+Zhipu's limit of a plan | 429 | plan
     {"error":{"code":"1308","message":"Usage limit reached for 5 hour. Your limit will
     reset at 2026-10-11 01:20:24"}}
 Zhipu's inspection | 400 | filtered
@@ -489,6 +498,82 @@ Codex's own server without limits | 400
     {"detail":"Unsupported parameter: max_output_tokens"}
     => The model's server rejected the request with HTTP 400 at max_output_tokens. An
     administrator can find the details in the log.
+Azure's limit of a day | 429
+    {"error":{"code":"429","message":"Requests have exceeded token rate limit of your
+    current AIServices S0 pricing tier. Please retry after 86400 seconds."}}
+    => This API key has reached OpenAI's rate limit. Wait 24 hours, then try again.
+DIAL's limit of a week | 429
+    {"error":{"message":"Error code: 429 - {'error': {'message': 'Hit token rate limit.',
+    'code': '429'}}","type":"rate_limit_exceeded","code":"500","display_message":"You've
+    exceeded your weekly token limit. Please try again in 7 days"}}
+    => This API key has reached OpenAI's rate limit. Wait 7 days, then try again.
+llama.cpp with a call that it cannot read | 500 | unreadable model
+    {"error":{"code":500,"message":"Failed to parse input at pos 395:
+    <|tool_call_start|>[web_search_exa(query='x')]<|tool_call_end|>",\
+    "type":"server_error"}}
+vLLM with a call of gpt-oss that it cannot read | 500 | unreadable model
+    {"error":{"message":"unexpected tokens remaining in message header:
+    Some(\"to=functions.x\")","type":"Internal Server Error","param":null,"code":500}}
+OpenRouter's provider is busy with everybody | 429 | overloaded
+    {"error":{"message":"Provider returned error","code":429,"metadata":{"raw":"z-ai/glm
+    is temporarily rate-limited upstream. Please retry shortly, or add your own key to
+    accumulate your rate limits","provider_name":"BaseTen"}}}
+Azure's busy region | 429 | overloaded
+    {"error":{"code":"429","message":"The system is currently experiencing high demand
+    and cannot process your request."}}
+Workers AI without capacity | 429 | overloaded
+    {"errors":[{"message":"AiError: Capacity temporarily exceeded, please try
+    again.","code":3040}],"success":false,"result":{}}
+new-api's busy group | 429 | overloaded
+    {"error":{"message":"当前分组上游负载已饱和，请稍后再试","type":"upstream_error",\
+    "param":"","code":429}}
+Helicone without credit | 429 | no credit
+    {"error":{"message":"Insufficient balance for escrow.","type":"insufficient_credits",\
+    "code":"request_failed"}}
+API Management's quota of a product | 403 | plan
+    {"statusCode":403,"message":"Quota exceeded. Quota will be replenished in
+    12:30:11."}
+Anthropic's unreadable image behind a gateway | 400 | image
+    {"type":"error","error":{"type":"invalid_request_error","message":"Could not process
+    image"},"request_id":"req_1"}
+Anthropic's image of another type | 400 | image
+    {"error":{"type":"invalid_request_error","message":"messages.1.content.4.\
+    image.source.base64.data: Image does not match the provided media type
+    image/jpeg"}}
+Ollama without memory | 500
+    {"error":{"message":"model requires more system memory (14.3 GiB) than is available
+    (7.6 GiB)","type":"api_error","param":null,"code":null}}
+    => The model's server does not have enough memory for this model. Choose a smaller
+    model.
+key of a region | 401
+    {"error":{"message":"Attempted to access resource with incorrect regional hostname.
+    Please make your request to us.api.openai.com","type":"invalid_request_error",\
+    "code":"incorrect_hostname","param":null},"status":401}
+    => The API key is bound to a region, which has an address of its own at OpenAI. An
+    administrator has to check BASE_URL in the valves of this pipe.
+more tools than the API takes | 400 | tools
+    {"error":{"message":"Invalid 'tools': array too long. Expected an array with maximum
+    length 128, but got an array with length 158
+    instead.","type":"invalid_request_error","param":"tools",\
+    "code":"array_above_max_length"}}
+more tools than Groq takes | 400 | tools
+    {"error":{"message":"'tools' : maximum number of items is
+    128","type":"invalid_request_error"}}
+Bedrock's key of twelve hours | 403 | wrong key
+    {"Message":"Bearer Token has expired"}
+AWS's expired token | 403 | wrong key
+    {"message":"The security token included in the request is expired"}
+Bedrock's limit of a day | 429
+    {"message":"Too many tokens per day, please wait before trying again."}
+    => This API key has reached OpenAI's rate limit. Wait some hours, then try again.
+OpenRouter's account that forbids all providers | 404
+    {"error":{"message":"No endpoints found matching your data policy (Free model
+    publication). Configure: https://openrouter.ai/settings/privacy","code":404}}
+    => The privacy settings of the account at OpenAI allow no provider of this model. An
+    administrator has to change them, or choose another model.
+LM Studio's crash | 400 | broken inside
+    {"error":{"message":"The model has crashed without additional information. (Exit
+    code: 18446744072635812000)"}}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
@@ -608,11 +693,13 @@ FAILED_EVENTS = {
     ),
     "a word for many statuses": (
         {"code": "5", "message": "No."},
-        "The model's server reported an error (5). Try again.",
+        "The model's server reported an error (5). Try again. An administrator can "
+        "find the details in the log.",
     ),
     "unknown": (
         {"type": "odd_error", "message": "No."},
-        "The model's server reported an error (odd_error). Try again.",
+        "The model's server reported an error (odd_error). Try again. An "
+        "administrator can find the details in the log.",
     ),
 }
 """Errors that come in a stream, or with the status 200, and the messages about them."""

@@ -6,7 +6,7 @@ from upstream.refusals import REFUSED_BODIES
 
 
 def test_moderation_is_final() -> None:
-    """Neither another attempt nor another server gets around it."""
+    """Neither another attempt nor another server gets around it, nor around limits."""
     final = {
         name
         for name, refused in REFUSED_BODIES.items()
@@ -17,7 +17,9 @@ def test_moderation_is_final() -> None:
         *("LiteLLM's guardrail", "LiteLLM's moderation", "DashScope's inspection"),
         *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
         *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
-        "Zhipu's inspection",
+        *("Zhipu's inspection", "Ollama without memory"),
+        *("more tools than the API takes", "more tools than Groq takes"),
+        *("Bedrock's key of twelve hours", "AWS's expired token"),
     }
     quoted = ApiError(message="Invalid value: 'Content violates usage guidelines.'")
     assert not is_final(quoted)

@@ -106,7 +106,7 @@ def test_message_is_plain_and_says_what_to_do(kind: str, code: str) -> None:
     gaps = {name for _, name, _, _ in string.Formatter().parse(form)}
     allowed = {"code"}
     if kind in ("failed", "refused"):
-        allowed = {"model", "status", "code", "param"}
+        allowed = {"model", "status", "code", "param", "wait"}
     if kind == "unreachable":
         allowed = {"server", "reason"}
     assert gaps - {None} <= allowed
@@ -277,7 +277,7 @@ WRONG_KEY_WORDS = "Incorrect API key provided: xa***23."
     ("error", "code", "words"),
     [
         ((RATE, TOO_LARGE), REQUEST_TOO_LARGE, "waiting does not help"),
-        ((RATE, BUSY), RATE, "Wait a minute"),
+        ((RATE, BUSY), RATE, "Wait 6 seconds, then"),
         (("x", WRONG_KEY_WORDS), "invalid_api_key", "does not accept the API key"),
         (
             ("x", f"Invalid: '{WRONG_KEY_WORDS}'"),
@@ -405,8 +405,13 @@ WORDS_OF_CODES = {
     "no credit left": "billing_hard_limit_reached billing_not_active budget_exceeded "
     "credit_balance_exhausted insufficient_quota organization_spend_limit_exceeded "
     "organization_usage_limit_exceeded project_spend_limit_exceeded "
-    "project_usage_limit_exceeded usage_limit_reached usage_not_included "
-    "exceeded_current_quota_error",
+    "project_usage_limit_exceeded usage_not_included exceeded_current_quota_error "
+    "insufficient_credits",
+    "does not have enough memory": "out_of_memory",
+    "has more tools than": "too_many_tools",
+    "allow no provider of": "forbidden_providers",
+    "is bound to a region, which has": "incorrect_hostname",
+    "usage limit of its plan. Try again in some": "usage_limit_reached",
     "is overloaded": "server_is_overloaded service_unavailable_error overloaded_error",
     "took too long to answer": "timeout",
     "longer than the model can read": "context_length_exceeded",

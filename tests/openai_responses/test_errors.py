@@ -409,3 +409,19 @@ def test_only_a_short_text_is_read_as_a_body(
     """An event of a stream may have many megabytes, which cost more once read."""
     error = read_api_error({"error": {"message": body % ("x" * length)}})
     assert (error.message == "x" * length) is is_read
+
+
+@pytest.mark.parametrize(
+    "printed",
+    [
+        'POST "https://a.example/v1/x": 400 Bad Request {"message": "No."}',
+        "Error code: 400 - {'error': {'message': 'No.'}}",
+    ],
+    ids=["Go", "Python"],
+)
+def test_status_that_a_package_prints_is_that_of_the_server_behind(
+    printed: str,
+) -> None:
+    """OpenAI's packages name it before the error (coddy-project/coddy-agent 322)."""
+    error = read_api_error({"error": {"message": f"provider: {printed}", "code": 500}})
+    assert (error.message, error.status, error.is_relayed) == ("No.", 400, True)

@@ -2,15 +2,12 @@
 
 import pytest
 
-from openai_responses import retries
 from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.retries import (
     RetryPolicy,
     is_passing,
     loading_wait,
-    named_wait,
     retry_wait,
-    seconds_until,
 )
 from upstream.refusals import QUOTA_CODES
 
@@ -20,17 +17,6 @@ THREE = RetryPolicy(max_retries=3, max_wait=60)
 def wait(failure: Failure, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
     """The wait without jitter."""
     return retry_wait(policy, attempt, failure, 0.0)
-
-
-@pytest.mark.parametrize("unit", [1, 1000])
-def test_time_since_1970_becomes_a_wait(
-    unit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """In seconds or milliseconds; a small number is a wait already."""
-    monkeypatch.setattr(retries, "unix_seconds", lambda: 1_795_262_400)
-    assert seconds_until(1_795_262_442 * unit) == 42
-    assert seconds_until(1_795_262_000 * unit) == 0
-    assert seconds_until(3600 * unit) == 3600 * unit
 
 
 def test_error_in_a_stream_says_how_long_to_wait() -> None:
@@ -158,27 +144,6 @@ def test_trouble_without_a_cause_is_tried_once_more(
     assert wait(failure, 0, RetryPolicy(0)) is None
 
 
-@pytest.mark.parametrize(
-    ("message", "seconds"),
-    [
-        ("Please try again in 3.2s. Visit us.", 3.2),
-        ("Please try again in 250ms.", 0.25),
-        ("Please try again in 6m0s.", 360),
-        ("Please try again in 1h2m3.5s.", 3723.5),
-        ("Please retry after 1 minute.", 60),
-        ("Please retry in 34.5s.", 34.5),  # Google
-        ("Try again in 500 milliseconds", 0.5),
-        ("Try again later.", None),
-        ("Try again in 3 days.", None),
-    ],
-)
-def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:
-    """Inside of a stream there is no header for it."""
-    assert named_wait(ApiError(message=message)) == (
-        pytest.approx(seconds) if seconds else None
-    )
-
-
 def test_wait_in_words_counts_where_no_header_says_it() -> None:
     busy = ApiError("rate_limit_exceeded", message="Please try again in 11s.")
     assert wait(Failure(200, busy)) == 11
@@ -263,7 +228,7 @@ def test_overloaded_model_is_asked_again_whatever_type_it_names() -> None:
 def test_wait_far_inside_of_a_message_is_nobodys_wish(before: int) -> None:
     """A server may quote a chat; so with a model that is loaded."""
     quoted = "x" * before
-    waited = named_wait(ApiError(message=f"{quoted} Please try again in 20 s."))
+    waited = ApiError(message=f"{quoted} Please try again in 20 s.").wait
     loading = Failure(503, ApiError(message=f"{quoted} Loading model"))
 
     assert (waited is None) is bool(before)

@@ -127,7 +127,7 @@ _REASONING_NOT_TAKEN = (
     # What has a code at OpenAI has another one, or none, at Copilot and OpenRouter; the
     # rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363, hackerai-tech/hackerai
     # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
-    r"|encrypted content .{1,200}could not be verified"
+    r"|encrypted content (?s:.{1,200})could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
     # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
@@ -147,7 +147,7 @@ _REASONING_IS_MISSING = (
     r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
-_CONTAINER = r"\bcontainer(?:_id|s? is expired)?"
+_CONTAINER = r"\b(?:expected )?container(?:_id|s? is expired)?"
 """What the API says of the container of earlier code. "Container is expired." names no
 place; "Expected container_id: cntr_..." a chat met in every further turn
 (pydantic/pydantic-ai 7461)."""
@@ -166,6 +166,8 @@ _CALLS_APART = (
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
+    # Bedrock, behind Portkey.
+    r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
 _TOOLS_ARE_MISSING = (
@@ -185,8 +187,9 @@ _SEES_NOTHING = (
     r"|is not a multimodal model|at most 0 image|unknown variant `image_url`"
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
-    # DashScope, of a model that reads texts alone.
+    # DashScope, of a model that reads texts alone; a gateway to such.
     r"|The error info is \[Unexpected item type in content"
+    r"|image blocks are not supported"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
@@ -340,15 +343,19 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
         r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
         r"|\bunknown part type: input_file|does not support file content types"
-        r"|\binvalid value: file\. supported values are:",
+        r"|\binvalid value: file\. supported values are:"
+        # Volcengine (farion1231/cc-switch 1519).
+        r"|\binvalid value: `(?:document|input_file)`, supported values are:",
         [LimitMedia("input_file", 0)],
     ),
     (
         # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
-        # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436).
+        # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436), LM Studio
+        # behind a gateway (lmstudio-ai/lmstudio-bug-tracker 1878).
         r"Output of tool call should be 'Input text'"
         r"|FunctionCallOutput\.output of type string"
-        r"|`function_response\.parts` is not supported for this model",
+        r"|`function_response\.parts` is not supported for this model"
+        r"|Only text tool_result blocks are supported",
         [TextOutputs()],
     ),
     (
@@ -530,9 +537,10 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    # LM Studio, of a result or an answer with parts (lmstudio-bug-tracker 2248, 1064).
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
+        yield TriedRepair(AnswersAsTexts())
     if refusal.error.code == UNREAD_REASONING:
         yield TriedRepair(LeaveOutReasoning(last))
     if refusal.error.code == _OF_THE_SCHEMA:

@@ -58,11 +58,11 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
-from openai_responses.retries import named_wait, read_duration, seconds_until
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
 from openai_responses.transport.unreachable import unreachable_error
+from openai_responses.waits import read_duration, seconds_until
 
 _KEEPALIVE_SECONDS = 180.0
 """How long a connection waits for the next question, because a new one costs two round
@@ -395,8 +395,13 @@ class HttpResponse:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
+        # A gateway may call its own trouble what the server behind it refused.
+        if status >= _SERVER_ERRORS and error.is_relayed and error.status:
+            status = error.status
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _wanted_wait(status, headers, error)
+        if retry_after is not None:  # people are told it, too
+            error = error._replace(reset=retry_after)
         failure = Failure(status, error, retry_after, should_retry)
         ending = ending_of_refusal(status, error)
         return ApiRefused(ending.message, failure, self.request_id, ending.fault)
@@ -425,7 +430,7 @@ def _wanted_wait(
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    wait = named_wait(error)
+    wait = error.wait
     if wait is not None or status != _TOO_MANY_REQUESTS:
         return wait
     # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which

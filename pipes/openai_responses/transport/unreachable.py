@@ -49,14 +49,19 @@ def unreachable_error(
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
+        passes = False
         message = MESSAGES["refused"]["407"]
         fault = FAULTS["refused", "407"]
     else:
         word, server, reason = _find_cause(error, endpoint, proxy)
+        passes = word != "certificate"
         form = MESSAGES["unreachable"][word]
         message = form.format(server=server, reason=reason)
         fault = FAULTS.get(("unreachable", word), NO_FAULT)
-    return ConnectionFailed(message, was_sent=was_sent, fault=fault)
+    failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
+    if not passes:  # only an administrator can change it
+        failed.failure = None
+    return failed
 
 
 def _find_cause(

@@ -398,3 +398,23 @@ async def test_server_without_this_api_is_asked_once(runs: Runs) -> None:
     ending = told.ending
     assert ending.message.startswith("There is no Responses API at the address of")
     assert ending.fault.settings == ("base_url",)
+
+
+async def test_limit_that_is_not_waited_for_says_how_long_it_lasts(runs: Runs) -> None:
+    """A minute would be a vain wait; here only the header knows."""
+    told = await runs.against(
+        replying("{}", 429, headers={"Retry-After": "7200"}), within=TWICE
+    )
+    assert len(told.sent) == 1
+    assert "Wait 2 hours, then try again." in told.ending.message
+
+
+async def test_refusal_behind_a_gateway_that_blames_itself_is_none_of_trouble(
+    runs: Runs,
+) -> None:
+    """What a server behind it refused is not asked again."""
+    words = 'POST "https://a.example/v1/x": 400 Bad Request {"message": "No."}'
+    error = json.dumps({"error": {"message": words, "type": "server_error"}})
+    told = await runs.against(replying(error, 500), within=TWICE)
+    assert len(told.sent) == 1
+    assert "rejected the request with HTTP 400" in told.ending.message

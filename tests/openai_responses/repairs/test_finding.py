@@ -333,6 +333,7 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "messages.1.content.0: `thinking` or `redacted_thinking` blocks in the latest "
         "assistant message cannot be modified.",
         "messages.3.content.0.thinking: each thinking block must contain thinking",
+        "The encrypted content for item rs_68bb\ncould not be verified.",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
@@ -744,6 +745,11 @@ NO_PARSER = (
             400,
             LeaveOutImages(),
         ),
+        (
+            "User message image blocks are not supported for OpenAI chat conversion",
+            400,
+            LeaveOutImages(),
+        ),
         # Ollama, vLLM, llama.cpp, Groq and LiteLLM.
         ("library/gemma3:4b does not support tools", 400, LeaveOutFunctions()),
         (NO_PARSER, 400, LeaveOutFunctions()),
@@ -1044,6 +1050,11 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "This model does not support file content types.",
             LimitMedia("input_file", 0),
         ),
+        (
+            "The parameter `messages.content.type` specified in the request are not "
+            "valid: invalid value: `document`, supported values are: `text`, 'tool_use'",
+            LimitMedia("input_file", 0),
+        ),
         ("Output of tool call should be 'Input text'", TextOutputs()),
         (
             "Unable to submit request because `function_response.parts` is not supported "
@@ -1266,6 +1277,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "Unexpected role 'user' after role 'tool'",
         'messages with role "tool" must be a response to a preceeding message with '
         '"tool_calls".',
+        "bedrock error: The number of toolResult blocks at messages.2.content exceeds the "
+        "number of toolUse blocks of previous turn.",
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
@@ -1349,6 +1362,7 @@ def test_parameters_that_a_server_may_not_read_are_simpler_at_once() -> None:
         words("input[2]: json: ResponsesFunctionCallOutput.output of type string"),
         ApiError("string_type", param="input[2].output"),
         ApiError("invalid_value", param="input[2].output[0].type"),
+        words("Only text tool_result blocks are supported when tool_result.content is"),
     ],
 )
 def test_results_that_may_only_be_texts(error: ApiError) -> None:
@@ -1482,3 +1496,20 @@ def test_long_label_of_a_tool_is_not_remembered() -> None:
     tried = find(ApiError(param="tools[0]"), tools=[labelled])
     assert isinstance(tried.repair, LeaveOutTool)
     assert len(tried.repair.name) < 200
+
+
+def test_answers_that_may_only_be_texts() -> None:
+    """LM Studio 0.3.29 names no item; a refusal without any name teaches nothing."""
+    named = ApiError(
+        "invalid_union", param="input", message="Invalid type for 'input'."
+    )
+    tried = find(named, input=[USER, ANSWER, USER])
+    assert (tried.repair, tried.is_lasting) == (AnswersAsTexts(), True)
+    failure = Failure(400, words("Invalid input."))
+    *_, last = repairs_in_turn(failure, input=[USER, ANSWER, USER], tools=None)
+    assert last == AnswersAsTexts()
+
+
+def test_chat_keeps_that_its_container_is_gone() -> None:
+    """The items name their container, too, and the server's sentence is its own."""
+    assert find(words("Expected container_id: cntr_1")).is_lasting

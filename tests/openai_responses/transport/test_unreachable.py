@@ -259,3 +259,19 @@ async def test_server_that_was_not_reached_got_nothing(
     """So another one may be asked without asking twice."""
     error = unreachable_error(failure, Endpoint(ADDRESS, KEY), None)
     assert error.was_sent is was_sent
+
+
+@pytest.mark.parametrize(
+    ("failure", "passes"),
+    [
+        (untrusted("certificate has expired"), False),
+        (proxy_error(407), False),
+        (proxy_error(502), True),
+        (system_error(errno.ECONNREFUSED), True),
+    ],
+)
+async def test_what_only_an_administrator_can_change_is_tried_once(
+    failure: Exception, *, passes: bool
+) -> None:
+    error = unreachable_error(failure, Endpoint(ADDRESS, KEY), None)
+    assert (error.failure is not None) is passes
