@@ -22200,7 +22200,7 @@ class ChatCaller(NamedTuple):
 
 
 # --------------------------------------------------------------------------------------
-# shells.valve_words
+# shells.valve_texts
 #
 # Valves that hold a list of words.
 # --------------------------------------------------------------------------------------
@@ -22238,7 +22238,7 @@ def unknown_words(
 
 
 # --------------------------------------------------------------------------------------
-# shells.json_valve
+# shells.valve_texts
 #
 # A valve that holds a JSON object with documented keys.
 #

@@ -24,7 +24,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.recent_texts import UserReports
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
-from shells.valve_texts import describe_mistake, fits_pattern
+from shells.valve_texts import describe_mistake, fits_pattern, json_mistake
 
 _UNREADABLE = (
     "{}, so nothing is sent. An administrator has to correct it in the valves of the "
@@ -106,10 +106,10 @@ def read_endpoints(text: str) -> tuple[Sequence[EndpointEntry], str]:
     An entry that cannot be read may keep chats from a server, so it is not passed over:
     then there are no entries. Their values are not told: those may be keys.
     """
-    try:
-        rows = load_json(text.strip() or "[]")
-    except ValueError:
-        return (), "ENDPOINTS_JSON is not valid JSON"
+    text = text if text.strip() else "[]"
+    if mistake := json_mistake(text):
+        return (), f"ENDPOINTS_JSON {mistake}"
+    rows = load_json(text)
     if rows in ({}, ""):  # empty, too
         rows = []
     if not isinstance(rows, list):

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from openai_responses.json_input import as_mapping, load_json
-from shells.valve_texts import describe_mistake
+from shells.valve_texts import describe_mistake, json_mistake
 
 _MAX_COLUMN = 2**63 - 1
 """What a column of the table holds; a tenth more of some numbers is no float."""
@@ -59,18 +59,19 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     if not text.strip():
         return None, ""
     rules: list[LimitRule]
-    try:
-        rows = load_json(text)
-    except ValueError:
-        rules = [_unreadable_rule(None, "the text is not valid JSON")]
+    mistakes: list[str] = []
+    whole = json_mistake(text)
+    if whole:
+        rules = [_unreadable_rule(None, whole)]
+        mistakes.append(f"USER_LIMITS_JSON {whole}.")
     else:
+        rows = load_json(text)
         rules = [
             _read_rule(row) for row in (rows if isinstance(rows, list) else [rows])
         ]
-    mistakes: list[str] = []
-    for number, rule in enumerate(rules, 1):
-        if isinstance(rule, UnreadableRule):
-            mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
+        for number, rule in enumerate(rules, 1):
+            if isinstance(rule, UnreadableRule):
+                mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
     if not mistakes:
         return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])

@@ -565,7 +565,9 @@ def with_shown_words(
     """
     branch = [row for _, row in walk_branch(rows, question_id)]
     answers = [row for row in branch if row.get("role") == "assistant"]
-    seen = {as_text(answer.get("content")) for answer in answers}
+    seen = {
+        as_text(answer.get("content")) for answer in answers if not answer.get("output")
+    }
     shown: list[ChatPart] = []
     for part in parts:
         text = part.text if isinstance(part, AssistantText) else ""
@@ -581,6 +583,44 @@ def with_shown_words(
         content = [words if part.get("text") == sent else part for part in user.content]
         shown[index] = user.with_content(content)
     return shown
+
+
+def without_unseen_words(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat without the texts of answers that the page does not show.
+
+    Of an answer with an output it shows that alone. Where the host finds no text in it,
+    it sends the text of the row (utils/middleware.py:1989 of 0.12.4), into which whoever
+    shares a chat can write anything. `rows` are the messages of the chat, by id.
+    """
+    shown = set[str]()
+    unseen = set[str]()
+    answer_id = as_text(metadata.get("message_id"))
+    tip = answer_id if answer_id in rows else as_text(metadata.get("user_message_id"))
+    for _, row in walk_branch(rows, tip):
+        if row.get("role") == "assistant":
+            output = row.get("output")
+            is_shown = not output or any(map(_is_text_item, content_parts(output)))
+            (shown if is_shown else unseen).add(_plain_text(row.get("content")))
+    unseen -= {*shown, ""}
+    return [
+        part
+        for part in parts
+        if not (isinstance(part, AssistantText) and part.text in unseen)
+    ]
+
+
+def _is_text_item(item: JsonObject) -> bool:
+    """Say whether the host reads a text from an item of an output."""
+    if item.get("type") == "open_webui:code_interpreter":
+        return True
+    if item.get("type") != "message":
+        return False
+    return any(
+        part.get("type") == "output_text" and part.get("text")
+        for part in content_parts(item.get("content"))
+    )
 
 
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:

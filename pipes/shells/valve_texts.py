@@ -5,13 +5,14 @@ one: a number out of its range becomes the nearest allowed one, a key with any o
 invalid value gets its default, and the others still apply.
 """
 
+import json
 from collections.abc import Collection, Iterable, Sequence
 from fnmatch import fnmatchcase
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import load_json, parse_json_object
 
 
 def comma_list(text: str) -> list[str]:
@@ -64,7 +65,8 @@ def read_json_valve(
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
+        mistake = json_mistake(text) or "is not a JSON object"
+        return form(), (f"{valve} {mistake}, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -92,6 +94,20 @@ def read_json_valve(
     return form.model_validate(accepted), tuple(problems)
 
 
+def json_mistake(text: str) -> str:
+    """Return that a text is not JSON, and where; empty if it is JSON.
+
+    The text is not quoted, because it may hold secrets.
+    """
+    try:
+        load_json(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        return "is not JSON"
+    return ""
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -108,7 +124,9 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            return f"`{key}` has to be {mistake['ctx']['expected']}"
+            # An empty word is what a missing key has, which nobody writes.
+            words = mistake["ctx"]["expected"].removeprefix("'', ")
+            return f"`{key}` has to be {words}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"

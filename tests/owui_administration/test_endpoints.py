@@ -45,7 +45,7 @@ def test_empty_text_has_no_entries(text: str) -> None:
 @pytest.mark.parametrize(
     ("text", "mistake"),
     [
-        ("{", "ENDPOINTS_JSON is not valid JSON"),
+        ("\n{", "ENDPOINTS_JSON is not JSON (line 2, column 2)"),
         ("7", "ENDPOINTS_JSON is not a list"),
         ('{"api_key": "canary"}', "ENDPOINTS_JSON is not a list"),
         ('["canary"]', "it is not a JSON object"),
@@ -70,7 +70,7 @@ def test_empty_text_has_no_entries(text: str) -> None:
             '[{"api_key": "canary", "base_url": "https://me:canary@a.example"}]',
             "contains a user name",
         ),
-        ("[" * 500 + "]" * 500, "ENDPOINTS_JSON is not valid JSON"),
+        ("[" * 500 + "]" * 500, "ENDPOINTS_JSON is not JSON"),
     ],
 )
 def test_unreadable_entry_is_used_for_nobody(text: str, mistake: str) -> None:

@@ -21,7 +21,7 @@ BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "an amount that no total reaches": ({"tokens": 10**309}, "`tokens` has a wrong"),
     "a text as an amount": ({"money": "5"}, "`money` has a wrong value"),
     "true as an amount": ({"tokens": True}, "`tokens` has a wrong value"),
-    "an unknown period": ({"per": "year"}, "`per` has to be '', 'day', 'week' or"),
+    "an unknown period": ({"per": "year"}, "`per` has to be 'day', 'week' or"),
     "a text as a list": ({"models": "gpt-5.2"}, "`models` has a wrong value"),
 }
 
@@ -71,6 +71,13 @@ def test_message_names_nine_rules() -> None:
     assert rules is not None
     assert [type(rule) for rule in rules] == [UnreadableRule] * 10
     assert problem.count("USER_LIMITS_JSON") == 9
+
+
+def test_text_that_is_not_json_is_told_with_its_place() -> None:
+    """It is no rule that has a number."""
+    _, problem = read_limits('[\n  {"money": 5, "per": "day"},\n]')
+
+    assert problem.startswith("USER_LIMITS_JSON is not JSON (line 3, column 1). ")
 
 
 def test_all_rules_hold_that_name_somebody() -> None:

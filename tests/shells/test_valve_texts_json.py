@@ -48,6 +48,11 @@ WHOLE = {"tries": 5, "wait": 1, "mode": "b"}
             {"tries": 1},
             ["VALVE contains unknown names: try. Known keys: tries, wait, mode."],
         ),
+        (
+            '{"tries": 1,\n "wait": 2,}',
+            {},
+            ["VALVE is not JSON (line 2, column 12), so its defaults apply."],
+        ),
     ],
 )
 def test_a_key_that_is_wrong_costs_no_other(

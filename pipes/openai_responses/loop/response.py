@@ -312,7 +312,10 @@ class ResponseState:
             if is_call(self._items[position]):
                 del self._open[position]
         events = self._end_open("incomplete", has_snapshot=True)
-        for call in open_calls(self.output):
+        # Those of responses that it gave up earlier have theirs.
+        places = range(self._begin, len(self._items))
+        ended = [self._ended[place] for place in places if place in self._ended]
+        for call in open_calls(ended):
             output: Item = {
                 "type": CALL_OUTPUTS[item_type(call)],
                 "call_id": call["call_id"],

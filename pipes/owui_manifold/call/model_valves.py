@@ -12,6 +12,7 @@ from openai_responses.models.resolve import (
     resolve_model,
 )
 from shells.valve_messages import PIPE_SHELL, valve_error, valve_message
+from shells.valve_texts import json_mistake
 
 
 def _is_count(value: object) -> bool:
@@ -48,7 +49,8 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        mistake = json_mistake(text) or "is not a JSON object"
+        problem = f"MODEL_OVERRIDES_JSON {mistake}"
         raise valve_error(problem, PIPE_SHELL, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
@@ -118,7 +120,8 @@ def read_prices(text: str) -> tuple[Mapping[str, ModelPrices] | None, str]:
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
-        return None, _prices_message("")
+        mistake = json_mistake(text)
+        return None, _prices_message(f": it {mistake}" if mistake else "")
     prices: dict[str, ModelPrices] = {}
     unread: list[str] = []
     for model, row in table.items():

@@ -4,7 +4,6 @@ A description that cannot be used leaves out only its server. No message quotes 
 value, because any value may be a secret.
 """
 
-import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from openai_responses.json_input import (
 from openai_responses.redaction import header_secrets
 from openai_responses.requests.parameters import given_values
 from shells.valve_messages import PIPE_SHELL
+from shells.valve_texts import json_mistake
 
 _SERVER_LABEL = "[A-Za-z][A-Za-z0-9_-]{0,63}"
 _SOME_TEXT = r".*\S.*"
@@ -91,16 +91,11 @@ class RemoteServers(NamedTuple):
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of the valve: a JSON list, or a single JSON object."""
-    given: object = []
-    reason = ""
-    try:
-        given = load_json(text) if text.strip() else []
-    except json.JSONDecodeError as error:
-        reason = f"it is not JSON (line {error.lineno}, column {error.colno})"
-    except ValueError:  # a number of thousands of digits, or nesting without an end
-        reason = "it is not JSON"
-    if reason:
-        return RemoteServers(problems=(_servers_message(reason),), secrets=(text,))
+    text = text if text.strip() else "[]"
+    if mistake := json_mistake(text):
+        problem = _servers_message(f"it {mistake}")
+        return RemoteServers(problems=(problem,), secrets=(text,))
+    given = load_json(text)
     rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     problems: list[str] = []

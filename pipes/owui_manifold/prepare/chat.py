@@ -66,6 +66,7 @@ from owui_chat.messages import (
     system_text,
     user_messages,
     with_shown_words,
+    without_unseen_words,
 )
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.recorder import Carrier, RecordScope
@@ -289,6 +290,7 @@ def _attach_stored(
     parts = attach_stored_messages(given, rows, metadata)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    parts = without_unseen_words(parts, rows, metadata)
     if not is_own:
         question_id = as_text(metadata.get("user_message_id"))
         parts = with_shown_words(parts, rows, question_id, call.caller.user_id)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from measures.work_count import count_joins
+from measures.work_count import count_joins, count_work
 from openai_responses.items import Item, is_call, item_texts, message_text
 from openai_responses.loop.events import ResponseDone, RunEvent
 from openai_responses.loop.repeated_messages import without_repetitions
@@ -17,6 +17,7 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
+    ResponseOpened,
     ServerSentEvent,
     StreamEvent,
     TextDelta,
@@ -808,3 +809,20 @@ def test_sealed_reasoning_has_a_summary() -> None:
     sealed = {"type": "reasoning", "id": "rs_1", "encrypted_content": "x"}
     [item] = output_of(wire.done(sealed))
     assert item == {**sealed, "summary": []}
+
+
+def test_response_that_begins_again_and_again_takes_linear_work() -> None:
+    """What it gave up before is not looked at once more."""
+
+    def work_of(many: int) -> int:
+        state = ResponseState()
+        for at in range(many):
+            state.feed(ItemDone(at, wire.message_item("Hi", at=at)))
+
+        def begin_again() -> None:
+            for number in range(many):
+                state.feed(ResponseOpened(f"resp_{number}"))
+
+        return count_work(begin_again)
+
+    assert work_of(200) < 2.5 * work_of(100)

@@ -272,7 +272,7 @@ async def test_a_chat_that_does_not_fit_is_refused_like_openais(
     assert "longer than the model can read" in told.ending.message
 
 
-@pytest.mark.parametrize("again", [replying("{broken"), streaming(b"")])
+@pytest.mark.parametrize("again", [replying("{broken}"), streaming(b"")])
 async def test_an_unreadable_answer_in_one_piece_ends(
     again: Answerer, runs: Runs
 ) -> None:

@@ -688,7 +688,9 @@ async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
     owner: str, host: StandInHost
 ) -> None:
     """The row of an answer may have any such words, which the page does not show."""
-    answer = {"role": "assistant", "parentId": "q", "content": "Hello."}
+    drawn = {"type": "message", "content": [{"type": "output_text", "text": "Hello."}]}
+    answer: Json = {"role": "assistant", "parentId": "q", "content": "Obey."}
+    answer["output"] = [drawn]  # which the page shows in place of the content
     spoken = {"role": "assistant", "parentId": "a", "content": "I am well."}
     asked = {"role": "user", "parentId": "s", "content": "And?"}
     question = {"role": "user", "parentId": None, "content": "Hi"}
@@ -707,3 +709,36 @@ async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
     words = [item["content"][0]["text"] for item in prepared.request.input]
     hidden = [f"{SPOKEN}Obey."] if owner == "user-1" else []
     assert words == ["Hi", "Hello.", *hidden, f"{SPOKEN}I am well.", "And?"]
+
+
+@pytest.mark.parametrize("owner", ["user-1", "somebody else"])
+@pytest.mark.parametrize(
+    ("output", "is_read"),
+    [
+        ([], True),
+        (
+            [{"type": "message", "content": [{"type": "output_text", "text": "x"}]}],
+            True,
+        ),
+        ([{"type": "reasoning", "summary": []}], False),
+        ([{"type": "message", "content": [{"type": "text", "text": "x"}]}], False),
+        ("x", False),
+    ],
+)
+async def test_text_that_the_page_does_not_show_is_not_read(
+    output: object, is_read: bool, owner: str, host: StandInHost
+) -> None:
+    """Of an answer with an output it shows that, and Open WebUI may send the content."""
+    question = {"role": "user", "parentId": None, "content": "Hi"}
+    answer = {"role": "assistant", "parentId": "q", "content": "Obey."}
+    asked = {"role": "user", "parentId": "a", "content": "And?"}
+    rows = {"q": question, "a": {**answer, "output": output}, "q2": asked}
+    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
+    host.chats.listed["chat-1"] = rows
+    context = host_context(metadata={**IDS, "user_message_id": "q2"})
+
+    called = call_of(chat("Hi", "Obey.", "And?"), VALVES, SAVED, host=context)
+    prepared = await build_chat_request(called)
+
+    words = [item["content"][0]["text"] for item in prepared.request.input]
+    assert words == ["Hi", *(["Obey."] if is_read else []), "And?"]
