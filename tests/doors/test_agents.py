@@ -17,7 +17,7 @@ from doors.talk import Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
 from simulator import Simulator
-from simulator.faults import refuse_item
+from simulator.faults import refuse_item, refuse_parameter
 
 pytestmark = pytest.mark.asyncio
 
@@ -112,6 +112,15 @@ async def test_context_ends_the_rules_and_is_a_source(door: Door) -> None:
     assert [row["document"] for row in page.events("source")] == [[CONTEXT]]
     assert plain.events("source") == []
     assert plain.rules == page.rules
+
+
+async def test_sources_of_an_answer_are_numbered_after_the_context(door: Door) -> None:
+    """The page's `[n]` is the n-th source."""
+    [turn] = await door.talk("sim:annotations", parameters={"context": CONTEXT})
+
+    assert "the town's chronicle[2]" in turn.text
+    names = [row["source"]["name"] for row in turn.events("source")]
+    assert names == ["Context 1", "The chronicle"]
 
 
 async def test_a_request_changes_neither_rules_nor_price(door: Door) -> None:
@@ -459,15 +468,46 @@ async def test_refused_reasoning_leaves_the_chat_for_good(
     assert len(turns[-1].requests) <= 2
 
 
-async def test_a_busy_server_is_asked_again(door: Door) -> None:
-    """After as long as it asks for; the page says what is awaited."""
+BUSY = "The model's server is busy with this key's requests."
+
+
+async def test_a_busy_server_is_asked_again(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After as long as it asks for; the page and the log say what is awaited."""
     [turn] = await door.talk(
         "sim:429,times=1,retry-after=1 Hi", settings={"MAX_RETRIES": 1}
     )
 
     assert len(turn.requests) == 2
     assert turn.text.startswith("This is turn 1.")
-    assert any("Trying again in 1 s" in str(line) for line in turn.lines)
+    assert turn.lines[0]["description"] == f"{BUSY} Trying again in 1 s."
+    assert turn.lines[0]["done"] is True
+    levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
+    assert levels == ["WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "task"),
+    [("reasoning.summary", ""), ("reasoning.effort", "title_generation")],
+)
+async def test_the_log_has_what_a_server_said_of_what_is_left_out(
+    door: Door,
+    refused: str,
+    task: str,
+    sim: Simulator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The page says what is left out, and only one answer takes a second request."""
+    sim.faults.append(refuse_parameter(refused))
+    question = Question("sim:short", metadata={"task": task}, task=task)
+    first, second = await door.talk(question, question)
+
+    assert [len(turn.requests) for turn in (first, second)] == [2, 1]
+    told = f"does not accept {refused}: answering without it."
+    assert (told in str(first.lines)) is (not task)
+    [line] = [text for text in caplog.messages if told in text]
+    assert line.endswith(f"server said: Unknown parameter: '{refused}'.")
 
 
 async def test_no_secret_is_shown(door: Door, sim: Simulator) -> None:

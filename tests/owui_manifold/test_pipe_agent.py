@@ -382,17 +382,6 @@ async def test_context_is_read_and_shown_as_sources(place: str, desk: Desk) -> N
     assert second["source"] == {"name": "Context 2"}
 
 
-async def test_pages_of_a_search_are_numbered_after_the_context(desk: Desk) -> None:
-    """The page's `[n]` is the n-th source."""
-    configure(desk, context=CONTEXT)
-    chunks = await desk.chunks(asked("sim:annotations"), **given())
-
-    assert "the town's chronicle[3]" in stored(chunks)
-    keys = [row["metadata"][0]["source"] for row in host_events(chunks, "source")]
-    assert keys[:2] == ["http://a.b", "Context 2"]
-    assert len(keys) == 3
-
-
 async def test_a_refusal_before_the_run_has_its_metadata(desk: Desk) -> None:
     """With no round; for the page, a plain client, and a whole answer (R15)."""
     configure(desk, model="chatgpt-image-latest")

@@ -31,7 +31,7 @@ from gpt5_agent.events import (
 from gpt5_agent.request import AgentRequest
 from manifold.costs import cost_of_request
 from manifold.learning import RepairLearning, repair_scope
-from manifold.views import log_metadata
+from manifold.views import log_metadata, log_status
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import COMPLETED, ending_of_exception
 from openai_responses.errors import ResponsesError
@@ -190,6 +190,8 @@ class _Agent:
                 yield event
             case RunDone():
                 yield from self._end_run(event)
+            case Status():
+                yield log_status(self._request.log, event)
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests

@@ -21,14 +21,19 @@ from gpt5_agent.events import (
     ToolCallRequested,
 )
 from gpt5_agent.tools.approval_cards import call_above_card
-from manifold.views import client_view, page_result, whole_completion
+from manifold.views import (
+    client_view,
+    context_sources,
+    page_result,
+    whole_completion,
+)
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.citations import Citations
+from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chunk
 from owui_chat.render.native import NativeRenderer
@@ -118,16 +123,20 @@ class HostRenderer:
         origin: Origin,
         sign: Sign,
         *,
+        context: object = None,
         is_in_channel: bool = False,
     ) -> None:
         """`origin` made the reasoning that is carried, `sign` signs it.
 
-        A channel shows neither status lines nor sources.
+        The page has the sources of the `context` before others. A channel shows neither
+        status lines nor sources.
         """
         self._native = NativeRenderer(
             monotonic_seconds, has_status_lines=not is_in_channel
         )
-        self._citations = Citations(shows_addresses=is_in_channel)
+        self._citations = Citations(
+            source_keys(context_sources(context)), shows_addresses=is_in_channel
+        )
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._origin = origin
         self._sign = sign
