@@ -1,11 +1,14 @@
 """The forms of an answer for its reader: Open WebUI, or a plain client."""
 
 import json
+from collections import defaultdict
 
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import ending_of_exception
 from openai_responses.errors import ResponsesError
+from openai_responses.items import Item, item_type, text_message
 from openai_responses.loop.events import RunDone, Status
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import (
@@ -70,6 +73,36 @@ def page_result(
     if view.shown.items:
         result["output"] = view.shown.items
     return result
+
+
+class OpenMessages:
+    """The messages of a run that have not ended, with their texts so far."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, Item] = {}
+        self._texts: defaultdict[int, list[str]] = defaultdict(list)
+
+    def note(self, event: object) -> None:
+        """Note an event of the run."""
+        match event:
+            case ItemAdded(index, item) if item_type(item) == "message":
+                self._begun[index] = item
+            case TextDelta(index, "text" | "refusal", _, text):
+                self._texts[index].append(text)
+            case ItemDone(index):
+                self._begun.pop(index, None)
+
+    def end(self) -> list[ItemDone]:
+        """Return the ends of those that a failure left open, and that have a text."""
+        ends: list[ItemDone] = []
+        for index, item in self._begun.items():
+            text = "".join(self._texts[index])
+            if text:
+                message = {**item, **text_message("assistant", text)}
+                cut = {**message, "status": "incomplete"}
+                ends.append(ItemDone(index, cut, shown=text))
+        self._begun = {}
+        return ends
 
 
 def log_refusal(

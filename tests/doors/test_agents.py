@@ -18,6 +18,8 @@ from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_parameter
+from upstream import wire
+from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -514,3 +516,38 @@ async def test_no_secret_is_shown(door: Door, sim: Simulator) -> None:
     turns = await door.talk("Hi", "sim:failed go", "sim:401 go")
 
     assert sim.api_key not in json.dumps([turn.answers for turn in turns])
+
+
+@pytest.mark.parametrize("scenario", ["incomplete", "failed", "late-reason", "cut"])
+async def test_an_interrupted_answer_goes_back_with_its_reasoning(
+    door: Door, scenario: str
+) -> None:
+    """Byte for byte, so that the model can go on with what it has thought (R30)."""
+    first, second = await door.talk(f"sim:{scenario} go", "Go on.")
+
+    thought, said, _ = second.sent["input"][len(first.sent["input"]) :]
+    assert thought["encrypted_content"]
+    assert said["phase"] == "final_answer"
+    assert message_text(said).strip() == first.text
+
+
+FAILED_AFTER_TWO: list[Json] = [
+    {"type": "response.created", "response": {"id": "resp_1"}},
+    *wire.message("Whole.", at=0),
+    *wire.message("Begun", at=1)[:3],
+    wire.ended("failed", error={"code": "server_error", "message": "x"}),
+]
+"""A message that ended, and one that a failure left open."""
+
+
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+async def test_a_failure_leaves_each_text_once(door: Door, reader: str) -> None:
+    """Also where the server streams what is then told in one piece."""
+    async with Upstream(streaming(wire.on_the_wire(*FAILED_AFTER_TWO))) as server:
+        url = {"BASE_URL": server.base_url}
+        [turn] = await door.talk("Hi", reader=reader, settings=url)
+
+    assert turn.text.split() == ["Whole.", "Begun"]
+    if reader == "page-whole":
+        assert turn.stored[-1]["status"] == "incomplete"
+    assert "internal error" in turn.error
