@@ -551,3 +551,13 @@ async def test_a_failure_leaves_each_text_once(door: Door, reader: str) -> None:
     if reader == "page-whole":
         assert turn.stored[-1]["status"] == "incomplete"
     assert "internal error" in turn.error
+
+
+async def test_a_request_that_failed_again_and_again_is_the_last_line(
+    door: Door,
+) -> None:
+    """In the place of the time, which was spent on waiting."""
+    [turn] = await door.talk("sim:500 go", settings={"MAX_RETRIES": 1})
+
+    assert len(turn.requests) == 2
+    assert turn.lines[-1]["description"].startswith("Failed after 2 attempts")

@@ -30,7 +30,7 @@ from manifold.views import (
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
@@ -144,7 +144,6 @@ class HostRenderer:
         """How many items were shown before the current round."""
         self._asks = False
         """Whether the user is asked about a call."""
-        self._note_count = 0
         self._run_end = RunDone(CUT)
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
@@ -160,7 +159,7 @@ class HostRenderer:
             case ContextSource():
                 yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
-                line = event.metadata.describe(self._note_count)
+                line = self._native.last_line(event.metadata.figures())
                 yield closing_chunk(line, event.metadata.wire())
             case AnswerReport():
                 yield from self._native.render(event)
@@ -172,8 +171,6 @@ class HostRenderer:
                     self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
-                if isinstance(event, Status):
-                    self._note_count += 1
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))
