@@ -42,6 +42,9 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "a request replaces the context": {PIPE: False, PIPELINE: True},
     # A caller of the pipe may ask for less; a pipeline's parameters are its valves.
     "a request may lower a limit": {PIPE: True, PIPELINE: False},
+    # The pipe leaves all calls of a client's functions to it, as without an agent; a
+    # pipeline goes on by itself where a call cannot be made.
+    "a client's calls are checked": {PIPE: False, PIPELINE: True},
 }
 POLICIES = (
     "<persistence>",
@@ -256,6 +259,7 @@ async def test_a_limit_ends_in_an_answer(
     assert not any(problem in output for output in turn.outputs[:-1])
 
 
+@pytest.mark.parametrize("reader", ["page", "plain"])
 @pytest.mark.parametrize(
     ("scenario", "problem"),
     [
@@ -264,13 +268,14 @@ async def test_a_limit_ends_in_an_answer(
     ],
 )
 async def test_invalid_call_is_not_made(
-    door: Door, scenario: str, problem: str
+    door: Door, scenario: str, problem: str, reader: str
 ) -> None:
     """It fails closed, and the model can correct itself (R18)."""
-    [turn] = await door.talk(f"sim:{scenario} go")
+    [turn] = await door.talk(f"sim:{scenario} go", reader=reader)
 
     [output] = turn.outputs
-    assert output.startswith(problem)
+    checks = DIFFERENCES["a client's calls are checked"][door.name]
+    assert output.startswith(problem) is (checks or reader == "page")
     assert not turn.error
 
 
@@ -561,3 +566,32 @@ async def test_a_request_that_failed_again_and_again_is_the_last_line(
 
     assert len(turn.requests) == 2
     assert turn.lines[-1]["description"].startswith("Failed after 2 attempts")
+
+
+@pytest.mark.parametrize("reader", ["plain", "plain-whole"])
+async def test_a_client_reads_what_is_said_before_calls_as_reasoning(
+    door: Door, reader: str
+) -> None:
+    """In a stream and in one piece; the text is the answer alone (R27)."""
+    [turn] = await door.talk("sim:remarks go", reader=reader)
+
+    assert turn.text.startswith("It said: get_weather says")
+    assert "That needs a tool." in json.dumps(turn.answers)
+
+
+async def test_a_window_keeps_the_question_that_is_answered_again(door: Door) -> None:
+    """A wish how to do that is no turn of its own; the page says what is forgotten."""
+    roles = ("user", "assistant") * 11
+    earlier = [{"role": role, "content": f"Text {n}."} for n, role in enumerate(roles)]
+    wish = {"role": "user", "content": "In French."}
+    question = Question(
+        "In French.",
+        body={"messages": [*earlier, wish]},
+        metadata={"regeneration_message_id": "a0"},
+    )
+    [turn] = await door.talk(question, parameters={"guide": "companion"})
+
+    sent = [message_text(item) for item in turn.sent["input"] if "role" in item]
+    assert next(text for text in sent if text.startswith("Text")) == "Text 2."
+    assert sent[-3:] == ["Text 20.", "Text 21.", "In French."]
+    assert "1 earlier turn was left out" in str(turn.lines)

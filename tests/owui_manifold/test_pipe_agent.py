@@ -172,18 +172,6 @@ async def test_own_tools_of_the_host_are_named_where_offered(desk: Desk) -> None
     assert "<host_tools>" not in without_tools
 
 
-async def test_a_window_keeps_the_question_that_is_answered_again(desk: Desk) -> None:
-    """A wish how to do that is no turn of its own; the page says what is forgotten."""
-    configure(desk, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
-    body = chat("First.", "One.", "Second.", "Two.", "In French.", model=AGENT)
-    chunks = await desk.chunks(body, **given(regeneration_message_id="m-0"))
-
-    sent = [message_text(item) for item in desk.sent["input"]]
-    assert sent[-3:] == ["Second.", "Two.", "In French."]
-    assert "First." not in sent
-    assert any("1 earlier turn was left out" in line for line in statuses(chunks))
-
-
 async def test_mistakes_of_agent_json_are_told_to_administrators(desk: Desk) -> None:
     configure(desk, maximum_iterations="many", surprise=1, context=7)
     lines = statuses(await desk.chunks(asked("Hi"), **given(user=ADMIN)))

@@ -88,7 +88,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if earlier.open_turn:
         messages = drop_last_turn_details(messages, turns)
     messages = drop_question_calls(messages)
-    chat = parse_chat(messages, sign, parameters)
+    chat = parse_chat(messages, sign, parameters, has_wish=request.has_wish)
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.

@@ -335,14 +335,15 @@ def completion_text(ended: RunDone) -> str:
 
 
 def _answer_messages(ended: RunDone) -> list[Item]:
-    """Return the messages that are the answer; commentary only if that is all."""
+    """Return the messages that are the answer; commentary only if nothing follows."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
     answer: list[Item] = []
     for message in messages:
         if not is_commentary(message) or message == closing:
             answer.append(message)
-    return answer or messages
+    # Beside calls that a client makes it is reasoning, as in a stream.
+    return answer or ([] if open_calls(ended.output) else messages)
 
 
 def _clean_text(message: Item) -> str:
