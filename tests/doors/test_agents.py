@@ -19,7 +19,7 @@ from openai_responses.items import message_text
 from simulator import Simulator
 from simulator.faults import refuse_item, refuse_parameter
 from upstream import wire
-from upstream.server import Upstream, streaming
+from upstream.server import Upstream, in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -595,3 +595,23 @@ async def test_a_window_keeps_the_question_that_is_answered_again(door: Door) ->
     assert next(text for text in sent if text.startswith("Text")) == "Text 2."
     assert sent[-3:] == ["Text 20.", "Text 21.", "In French."]
     assert "1 earlier turn was left out" in str(turn.lines)
+
+
+@pytest.mark.parametrize(("compatibility", "kept"), [("auto", 1), ("openai", 0)])
+async def test_a_thought_that_a_client_gives_back_is_before_its_call(
+    door: Door, compatibility: str, kept: int
+) -> None:
+    """Some servers take no call without it, OpenAI's none that it has not sealed."""
+    call = wire.function_call("get_weather", '{"city": "Bern"}', at=1)
+    events = [*wire.reasoning_text("Look it up."), *call]
+    answers = (wire.whole_stream(events), wire.whole_stream(wire.message("Rain.")))
+    streams = [streaming(wire.on_the_wire(*answer)) for answer in answers]
+    async with Upstream(in_turn(*streams)) as server:
+        settings = {"BASE_URL": server.base_url, "COMPATIBILITY": compatibility}
+        [turn] = await door.talk("Rain?", reader="plain-whole", settings=settings)
+
+    assert turn.text == "Rain."
+    kinds = [item.get("type") for item in server.bodies[-1]["input"]]
+    end = ["reasoning"] * kept + ["function_call", "function_call_output"]
+    assert kinds[-2 - kept :] == end
+    assert kinds.count("reasoning") == kept
