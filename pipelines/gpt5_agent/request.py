@@ -83,6 +83,8 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     take_notices: Callable[[], Sequence[str]] = tuple
     """Returns what is read above a complete answer; it is shown then."""
+    has_wish: bool = False
+    """Whether the last message only says how to answer the one before it again."""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
     pictures: PictureMemory | None = None

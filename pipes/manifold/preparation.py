@@ -8,6 +8,7 @@ between by its door: `owui_manifold/prepare/chat.py`, `gpt5_agent/agent/preparat
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, is_call_output
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.tools import NOTE_CHARACTERS, cap_output
@@ -24,6 +25,7 @@ from owui_chat.messages import ChatPart, UserMessage, cut_notice, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details
 from owui_chat.storage.records import Record
 from owui_chat.storage.signature import Sign
+from shells.caller import ChatCaller
 from strategies.memory import apply_memory_policy, build_memory_items
 from strategies.parameters import StrategyParameters
 
@@ -63,6 +65,15 @@ def parse_chat(
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
     return Chat(instructions, parts, records, notices)
+
+
+def takes_back_thoughts(caller: ChatCaller, endpoint: Endpoint) -> bool:
+    """Say whether the server gets the thoughts that a program gives back.
+
+    A program runs its tools itself, and some models take no call without the thought
+    before it. OpenAI's servers take none that they have not encrypted.
+    """
+    return not (caller.is_open_webui or endpoint.serves_openai)
 
 
 class OfferedTools(NamedTuple):

@@ -1,11 +1,14 @@
 """The forms of an answer for its reader: Open WebUI, or a plain client."""
 
 import json
+from collections import defaultdict
 
 from openai_responses.clock import unix_seconds
 from openai_responses.endings import ending_of_exception
 from openai_responses.errors import ResponsesError
-from openai_responses.loop.events import RunDone
+from openai_responses.items import Item, item_type, text_message
+from openai_responses.loop.events import RunDone, Status
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import (
@@ -15,12 +18,15 @@ from owui_chat.render.chunks import (
     error_as_text,
     error_chunk,
     host_usage,
+    source_data,
 )
 from owui_chat.render.client_errors import exception_error
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
 from shells.answer_log import AnswerLog
 from shells.caller import ChatCaller
+from shells.failures import server_message
+from strategies.context import read_context
 from strategies.metadata import RunMetadata
 
 
@@ -33,6 +39,15 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
         has_usage_chunk=caller.wants_usage_chunk,
         has_older_calls=caller.reads_older_calls,
     )
+
+
+def context_sources(context: object) -> list[Chunk]:
+    """Return the entries of an agent's context as sources of the page.
+
+    The page has them before those of the answer, also where the answer goes on: `[1]`
+    in its text is the first of them.
+    """
+    return [source_data(name, text, url) for name, text, url in read_context(context)]
 
 
 def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
@@ -60,6 +75,36 @@ def page_result(
     return result
 
 
+class OpenMessages:
+    """The messages of a run that have not ended, with their texts so far."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, Item] = {}
+        self._texts: defaultdict[int, list[str]] = defaultdict(list)
+
+    def note(self, event: object) -> None:
+        """Note an event of the run."""
+        match event:
+            case ItemAdded(index, item) if item_type(item) == "message":
+                self._begun[index] = item
+            case TextDelta(index, "text" | "refusal", _, text):
+                self._texts[index].append(text)
+            case ItemDone(index):
+                self._begun.pop(index, None)
+
+    def end(self) -> list[ItemDone]:
+        """Return the ends of those that a failure left open, and that have a text."""
+        ends: list[ItemDone] = []
+        for index, item in self._begun.items():
+            text = "".join(self._texts[index])
+            if text:
+                message = {**item, **text_message("assistant", text)}
+                cut = {**message, "status": "incomplete"}
+                ends.append(ItemDone(index, cut, shown=text))
+        self._begun = {}
+        return ends
+
+
 def log_refusal(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
@@ -78,6 +123,12 @@ def log_refusal(
 def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
     """Write a line with what an agent's answer took."""
     log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+
+
+def log_status(log: AnswerLog, line: Status) -> Status:
+    """Log a status line with what the server said; return it without, for people."""
+    log.warn(f"{line.message} {server_message(log, line.reason)}".strip())
+    return line._replace(tried=None, reason="")
 
 
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:

@@ -8,7 +8,6 @@ description: GPT models over the Responses API, with reasoning that is remembere
 How a request is handled, from Open WebUI's call to the last chunk.
 """
 
-from collections import defaultdict
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
@@ -16,6 +15,7 @@ from functools import partial
 from typing import Any
 
 from manifold.views import (
+    OpenMessages,
     client_view,
     failure_chunks,
     metadata_chunk,
@@ -27,11 +27,11 @@ from manifold.views import (
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, item_type, text_message
+from openai_responses.items import Item, text_message
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
-from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
+from openai_responses.transport.stream import TextDelta
 from openai_responses.ulid import new_ulid
 from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
@@ -380,26 +380,15 @@ async def _end_open_messages(
 
     Whoever reads a stream has their text by then. A whole answer has only what ended.
     """
-    begun: dict[int, Item] = {}
-    texts: defaultdict[int, list[str]] = defaultdict(list)
-    cut: list[Item] = []
+    messages = OpenMessages()
     async with aclosing(events):
         async for event in events:
-            match event:
-                case ItemAdded(index, item) if item_type(item) == "message":
-                    begun[index] = item
-                case TextDelta(index, "text" | "refusal", _, text):
-                    texts[index].append(text)
-                case ItemDone(index):
-                    begun.pop(index, None)
-                case RunDone() if event.ending.is_failure:
-                    for index, item in begun.items():
-                        text = "".join(texts[index])
-                        if text:
-                            message = {**item, **text_message("assistant", text)}
-                            cut.append({**message, "status": "incomplete"})
-                            yield ItemDone(index, cut[-1], shown=text)
-            if isinstance(event, RunDone):
+            messages.note(event)
+            if isinstance(event, RunDone) and event.ending.is_failure:
+                cut: list[Item] = []
+                for end in messages.end():
+                    yield end
+                    cut.append(end.item)
                 yield event._replace(output=(*event.output, *cut))
             else:
                 yield event

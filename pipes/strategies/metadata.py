@@ -24,8 +24,12 @@ class RunMetadata(NamedTuple):
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
 
-    def describe(self, notes: int = 0) -> str:
-        """Return the line that users read; `notes` are the lines above it."""
+    def describe(self) -> str:
+        """Return the line that users read where there are none above it."""
+        return closing_line(self.figures())
+
+    def figures(self) -> AnswerFigures:
+        """Return what the last line of an answer tells."""
         usage = self.usage if self.usage.total else None
         report = AnswerReport(
             cost=self.cost if self.cost and self.cost.dollars else None,
@@ -34,8 +38,7 @@ class RunMetadata(NamedTuple):
             tool_calls=self.tool_calls,
         )
         is_failure = self.ending != "completed"
-        figures = AnswerFigures(self.latency, is_failure, usage, report, notes)
-        return closing_line(figures)
+        return AnswerFigures(self.latency, is_failure, usage, report)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""

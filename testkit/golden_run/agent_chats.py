@@ -136,7 +136,7 @@ class AgentChat(GoldenChat):
             self.pipeline.pipe,
             user_message=question.text,
             model_id=self.reader.agent,
-            messages=messages,
+            messages=body["messages"],
             body=body,
         )
         if isinstance(answer, dict):

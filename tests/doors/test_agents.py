@@ -17,7 +17,9 @@ from doors.talk import Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
 from simulator import Simulator
-from simulator.faults import refuse_item
+from simulator.faults import refuse_item, refuse_parameter
+from upstream import wire
+from upstream.server import Upstream, in_turn, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -40,6 +42,9 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "a request replaces the context": {PIPE: False, PIPELINE: True},
     # A caller of the pipe may ask for less; a pipeline's parameters are its valves.
     "a request may lower a limit": {PIPE: True, PIPELINE: False},
+    # The pipe leaves all calls of a client's functions to it, as without an agent; a
+    # pipeline goes on by itself where a call cannot be made.
+    "a client's calls are checked": {PIPE: False, PIPELINE: True},
 }
 POLICIES = (
     "<persistence>",
@@ -112,6 +117,15 @@ async def test_context_ends_the_rules_and_is_a_source(door: Door) -> None:
     assert [row["document"] for row in page.events("source")] == [[CONTEXT]]
     assert plain.events("source") == []
     assert plain.rules == page.rules
+
+
+async def test_sources_of_an_answer_are_numbered_after_the_context(door: Door) -> None:
+    """The page's `[n]` is the n-th source."""
+    [turn] = await door.talk("sim:annotations", parameters={"context": CONTEXT})
+
+    assert "the town's chronicle[2]" in turn.text
+    names = [row["source"]["name"] for row in turn.events("source")]
+    assert names == ["Context 1", "The chronicle"]
 
 
 async def test_a_request_changes_neither_rules_nor_price(door: Door) -> None:
@@ -245,6 +259,7 @@ async def test_a_limit_ends_in_an_answer(
     assert not any(problem in output for output in turn.outputs[:-1])
 
 
+@pytest.mark.parametrize("reader", ["page", "plain"])
 @pytest.mark.parametrize(
     ("scenario", "problem"),
     [
@@ -253,13 +268,14 @@ async def test_a_limit_ends_in_an_answer(
     ],
 )
 async def test_invalid_call_is_not_made(
-    door: Door, scenario: str, problem: str
+    door: Door, scenario: str, problem: str, reader: str
 ) -> None:
     """It fails closed, and the model can correct itself (R18)."""
-    [turn] = await door.talk(f"sim:{scenario} go")
+    [turn] = await door.talk(f"sim:{scenario} go", reader=reader)
 
     [output] = turn.outputs
-    assert output.startswith(problem)
+    checks = DIFFERENCES["a client's calls are checked"][door.name]
+    assert output.startswith(problem) is (checks or reader == "page")
     assert not turn.error
 
 
@@ -459,18 +475,143 @@ async def test_refused_reasoning_leaves_the_chat_for_good(
     assert len(turns[-1].requests) <= 2
 
 
-async def test_a_busy_server_is_asked_again(door: Door) -> None:
-    """After as long as it asks for; the page says what is awaited."""
+BUSY = "The model's server is busy with this key's requests."
+
+
+async def test_a_busy_server_is_asked_again(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After as long as it asks for; the page and the log say what is awaited."""
     [turn] = await door.talk(
         "sim:429,times=1,retry-after=1 Hi", settings={"MAX_RETRIES": 1}
     )
 
     assert len(turn.requests) == 2
     assert turn.text.startswith("This is turn 1.")
-    assert any("Trying again in 1 s" in str(line) for line in turn.lines)
+    assert turn.lines[0]["description"] == f"{BUSY} Trying again in 1 s."
+    assert turn.lines[0]["done"] is True
+    levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
+    assert levels == ["WARNING"]
+
+
+@pytest.mark.parametrize(
+    ("refused", "task"),
+    [("reasoning.summary", ""), ("reasoning.effort", "title_generation")],
+)
+async def test_the_log_has_what_a_server_said_of_what_is_left_out(
+    door: Door,
+    refused: str,
+    task: str,
+    sim: Simulator,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """The page says what is left out, and only one answer takes a second request."""
+    sim.faults.append(refuse_parameter(refused))
+    question = Question("sim:short", metadata={"task": task}, task=task)
+    first, second = await door.talk(question, question)
+
+    assert [len(turn.requests) for turn in (first, second)] == [2, 1]
+    told = f"does not accept {refused}: answering without it."
+    assert (told in str(first.lines)) is (not task)
+    [line] = [text for text in caplog.messages if told in text]
+    assert line.endswith(f"server said: Unknown parameter: '{refused}'.")
 
 
 async def test_no_secret_is_shown(door: Door, sim: Simulator) -> None:
     turns = await door.talk("Hi", "sim:failed go", "sim:401 go")
 
     assert sim.api_key not in json.dumps([turn.answers for turn in turns])
+
+
+@pytest.mark.parametrize("scenario", ["incomplete", "failed", "late-reason", "cut"])
+async def test_an_interrupted_answer_goes_back_with_its_reasoning(
+    door: Door, scenario: str
+) -> None:
+    """Byte for byte, so that the model can go on with what it has thought (R30)."""
+    first, second = await door.talk(f"sim:{scenario} go", "Go on.")
+
+    thought, said, _ = second.sent["input"][len(first.sent["input"]) :]
+    assert thought["encrypted_content"]
+    assert said["phase"] == "final_answer"
+    assert message_text(said).strip() == first.text
+
+
+FAILED_AFTER_TWO: list[Json] = [
+    {"type": "response.created", "response": {"id": "resp_1"}},
+    *wire.message("Whole.", at=0),
+    *wire.message("Begun", at=1)[:3],
+    wire.ended("failed", error={"code": "server_error", "message": "x"}),
+]
+"""A message that ended, and one that a failure left open."""
+
+
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+async def test_a_failure_leaves_each_text_once(door: Door, reader: str) -> None:
+    """Also where the server streams what is then told in one piece."""
+    async with Upstream(streaming(wire.on_the_wire(*FAILED_AFTER_TWO))) as server:
+        url = {"BASE_URL": server.base_url}
+        [turn] = await door.talk("Hi", reader=reader, settings=url)
+
+    assert turn.text.split() == ["Whole.", "Begun"]
+    if reader == "page-whole":
+        assert turn.stored[-1]["status"] == "incomplete"
+    assert "internal error" in turn.error
+
+
+async def test_a_request_that_failed_again_and_again_is_the_last_line(
+    door: Door,
+) -> None:
+    """In the place of the time, which was spent on waiting."""
+    [turn] = await door.talk("sim:500 go", settings={"MAX_RETRIES": 1})
+
+    assert len(turn.requests) == 2
+    assert turn.lines[-1]["description"].startswith("Failed after 2 attempts")
+
+
+@pytest.mark.parametrize("reader", ["plain", "plain-whole"])
+async def test_a_client_reads_what_is_said_before_calls_as_reasoning(
+    door: Door, reader: str
+) -> None:
+    """In a stream and in one piece; the text is the answer alone (R27)."""
+    [turn] = await door.talk("sim:remarks go", reader=reader)
+
+    assert turn.text.startswith("It said: get_weather says")
+    assert "That needs a tool." in json.dumps(turn.answers)
+
+
+async def test_a_window_keeps_the_question_that_is_answered_again(door: Door) -> None:
+    """A wish how to do that is no turn of its own; the page says what is forgotten."""
+    roles = ("user", "assistant") * 11
+    earlier = [{"role": role, "content": f"Text {n}."} for n, role in enumerate(roles)]
+    wish = {"role": "user", "content": "In French."}
+    question = Question(
+        "In French.",
+        body={"messages": [*earlier, wish]},
+        metadata={"regeneration_message_id": "a0"},
+    )
+    [turn] = await door.talk(question, parameters={"guide": "companion"})
+
+    sent = [message_text(item) for item in turn.sent["input"] if "role" in item]
+    assert next(text for text in sent if text.startswith("Text")) == "Text 2."
+    assert sent[-3:] == ["Text 20.", "Text 21.", "In French."]
+    assert "1 earlier turn was left out" in str(turn.lines)
+
+
+@pytest.mark.parametrize(("compatibility", "kept"), [("auto", 1), ("openai", 0)])
+async def test_a_thought_that_a_client_gives_back_is_before_its_call(
+    door: Door, compatibility: str, kept: int
+) -> None:
+    """Some servers take no call without it, OpenAI's none that it has not sealed."""
+    call = wire.function_call("get_weather", '{"city": "Bern"}', at=1)
+    events = [*wire.reasoning_text("Look it up."), *call]
+    answers = (wire.whole_stream(events), wire.whole_stream(wire.message("Rain.")))
+    streams = [streaming(wire.on_the_wire(*answer)) for answer in answers]
+    async with Upstream(in_turn(*streams)) as server:
+        settings = {"BASE_URL": server.base_url, "COMPATIBILITY": compatibility}
+        [turn] = await door.talk("Rain?", reader="plain-whole", settings=settings)
+
+    assert turn.text == "Rain."
+    kinds = [item.get("type") for item in server.bodies[-1]["input"]]
+    end = ["reasoning"] * kept + ["function_call", "function_call_output"]
+    assert kinds[-2 - kept :] == end
+    assert kinds.count("reasoning") == kept

@@ -172,18 +172,6 @@ async def test_own_tools_of_the_host_are_named_where_offered(desk: Desk) -> None
     assert "<host_tools>" not in without_tools
 
 
-async def test_a_window_keeps_the_question_that_is_answered_again(desk: Desk) -> None:
-    """A wish how to do that is no turn of its own; the page says what is forgotten."""
-    configure(desk, guide={"systemPrompt": "Ada.", "memoryPolicy": "sliding-window:1"})
-    body = chat("First.", "One.", "Second.", "Two.", "In French.", model=AGENT)
-    chunks = await desk.chunks(body, **given(regeneration_message_id="m-0"))
-
-    sent = [message_text(item) for item in desk.sent["input"]]
-    assert sent[-3:] == ["Second.", "Two.", "In French."]
-    assert "First." not in sent
-    assert any("1 earlier turn was left out" in line for line in statuses(chunks))
-
-
 async def test_mistakes_of_agent_json_are_told_to_administrators(desk: Desk) -> None:
     configure(desk, maximum_iterations="many", surprise=1, context=7)
     lines = statuses(await desk.chunks(asked("Hi"), **given(user=ADMIN)))
@@ -380,17 +368,6 @@ async def test_context_is_read_and_shown_as_sources(place: str, desk: Desk) -> N
     assert first["source"] == {"name": "Office", "url": "http://a.b"}
     assert first["document"] == ["Open 9 to 17."]
     assert second["source"] == {"name": "Context 2"}
-
-
-async def test_pages_of_a_search_are_numbered_after_the_context(desk: Desk) -> None:
-    """The page's `[n]` is the n-th source."""
-    configure(desk, context=CONTEXT)
-    chunks = await desk.chunks(asked("sim:annotations"), **given())
-
-    assert "the town's chronicle[3]" in stored(chunks)
-    keys = [row["metadata"][0]["source"] for row in host_events(chunks, "source")]
-    assert keys[:2] == ["http://a.b", "Context 2"]
-    assert len(keys) == 3
 
 
 async def test_a_refusal_before_the_run_has_its_metadata(desk: Desk) -> None:

@@ -31,7 +31,6 @@ from upstream.server import Upstream, streaming
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-BUSY = "The model's server is busy with this key's requests."
 
 
 @pytest.mark.parametrize(
@@ -192,24 +191,6 @@ async def test_flex_tier_falls_back_only_where_allowed(
     assert len(statuses(chunks)) == allowed
     expected = [] if allowed else [True]
     assert ["no flex capacity" in error for error in errors(chunks)] == expected
-
-
-async def test_waiting_for_a_retry_shows_a_status_line(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """In front of the answer, which is whole; the log has the same line."""
-    desk.set_valves(EXPERT_JSON=expert(max_retries="1"))
-
-    chunks = await desk.ask("sim:429,times=1,retry-after-ms=1")
-
-    assert statuses(chunks) == [f"{BUSY} Trying again in a moment."]
-    assert "event" in chunks[0]
-    assert host_events(chunks, "status")[0]["done"] is True
-    assert strip_markers(grown(chunks)).startswith("This is turn 1.")
-    assert errors(chunks) == []
-    assert [request.status for request in desk.sim.requests] == [429, 200]
-    levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
-    assert levels == ["WARNING"]
 
 
 def asking(role: str = "admin", shows: bool = True, ids: Json = IDS) -> Json:

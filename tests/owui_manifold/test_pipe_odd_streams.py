@@ -20,7 +20,6 @@ from calls.outcomes import (
 from calls.sample import TOOL, chat
 from calls.tools import with_tool
 from chats.pictures import PIXEL
-from openai_responses.items import message_text
 from owui_chat.storage.markers import strip_markers
 from upstream import wire
 from upstream.odd_streams import (
@@ -119,33 +118,6 @@ async def test_nothing_to_add_after_tools_is_no_error(last: str, desk: Desk) -> 
     assert errors([*chunks, result]) == []
     assert called == [json.loads(CITY)["city"]] * 2
     assert len(bodies) == 2
-
-
-FAILED_AFTER_TWO: list[Json] = [
-    {"type": "response.created", "response": {"id": "resp_1"}},
-    *wire.message("Whole.", at=0),
-    *wire.message("Begun", at=1)[:3],
-    {
-        "type": "response.failed",
-        "response": {"id": "resp_1", "error": {"code": "server_error", "message": "x"}},
-    },
-]
-"""A message that ended, and one that a failure left open."""
-
-
-async def test_failure_leaves_each_text_once(desk: Desk) -> None:
-    """The answer in one piece has what a stream shows."""
-    answer = streaming(wire.on_the_wire(*FAILED_AFTER_TWO))
-    async with upstream_of(desk, answer, BACKGROUND_MODELS="gpt-5.6-sol"):
-        result = await desk.result(chat("Hi"))
-        plain = await desk.result(chat("Hi"), **PLAIN)
-
-    content = plain["choices"][0]["message"]["content"]
-    assert [content.count(text) for text in ("Whole.", "Begun")] == [1, 1]
-    messages = [item for item in result["output"] if item["type"] == "message"]
-    texts = [strip_markers(message_text(item)).strip() for item in messages]
-    assert [text for text in texts if text] == ["Whole.", "Begun"]
-    assert messages[-1]["status"] == "incomplete"
 
 
 HALVES = wire.whole_stream(wire.message("Rain \ud83c", "\udf27 in Z\ud83c."))

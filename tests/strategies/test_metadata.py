@@ -21,28 +21,24 @@ CALLS = "Finished in 7 s · 2 rounds · 3 tool calls"
 
 
 @pytest.mark.parametrize(
-    ("metadata", "notes", "line"),
+    ("metadata", "line"),
     [
         (
             WHOLE,
-            1,
             "Finished in 7 s · 240 tokens · $0.12 · 2 rounds · 3 tool calls · "
-            "25% of the input cached · context 51% full · 1 note",
+            "25% of the input cached · context 51% full",
         ),
         # No tokens, and no cost, are not told as zero.
-        (WHOLE._replace(cost=Cost(0.0), usage=Usage(), window_share=50), 0, CALLS),
-        (WHOLE._replace(cost=None, usage=Usage(), window_share=0), 0, CALLS),
+        (WHOLE._replace(cost=Cost(0.0), usage=Usage(), window_share=50), CALLS),
+        (WHOLE._replace(cost=None, usage=Usage(), window_share=0), CALLS),
         (
             RunMetadata("gpt5_react", "gpt-5.2", "cut"),
-            0,
             "Interrupted after under a second",
         ),
     ],
 )
-def test_people_read_what_is_known(
-    metadata: RunMetadata, notes: int, line: str
-) -> None:
-    assert metadata.describe(notes) == line
+def test_people_read_what_is_known(metadata: RunMetadata, line: str) -> None:
+    assert metadata.describe() == line
 
 
 def test_programs_read_the_specified_keys() -> None:

@@ -27,14 +27,20 @@ from gpt5_agent.events import (
 from gpt5_agent.request import AgentRequest
 from manifold.learning import RepairLearning, repair_scope
 from manifold.models import cost_of_request
-from manifold.views import log_metadata
+from manifold.views import OpenMessages, log_metadata, log_status
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import COMPLETED, ending_of_exception
 from openai_responses.errors import ResponsesError
-from openai_responses.items import Item, is_call, part_text
+from openai_responses.items import Item, is_call, is_commentary, part_text
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.loop.attempts import Attempts
-from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.events import (
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    Status,
+    ToolOutput,
+)
 from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.run import (
     Provider,
@@ -86,6 +92,9 @@ class _Agent:
             ),
             partial(is_as_configured, request, prepared),
         )
+        self._messages = OpenMessages()
+        self._cut: list[ItemDone] = []
+        """The messages that a failure of the current response has cut."""
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
@@ -156,6 +165,7 @@ class _Agent:
         """Yield what is shown of an event of the run; calls have their tools' names."""
         if isinstance(event, RunEvent):
             self._learning.note(event)
+            self._messages.note(event)
         match event:
             case RoundStarted():
                 yield from self._begin_round(event)
@@ -165,6 +175,11 @@ class _Agent:
                 yield event
             case RunDone():
                 yield from self._end_run(event)
+            case ResponseDone():
+                yield from self._end_messages()
+                yield event
+            case Status():
+                yield log_status(self._request.log, event)
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
@@ -199,6 +214,7 @@ class _Agent:
         """Yield that the model is asked."""
         if self._round_step:
             yield self._steps.end(self._round_step)
+        self._cut = []
         self._delegated = self._spending.take_delegated()
         self._round_began = self._noted_until
         yield StateChanged("thinking")
@@ -219,8 +235,10 @@ class _Agent:
                 self._model_step, usage=event.usage, failed=event.is_failure
             )
             self._model_step = None
-            if not event.is_failure:
-                yield self._build_round_end(event)
+            yield from self._end_messages()  # a stream that was cut has no other end
+            cut = [(end.output_index, end.item) for end in self._cut]
+            whole = event._replace(items=(*event.items, *cut))
+            yield self._build_round_end(whole)
         if judgment.question:
             return
         made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
@@ -235,6 +253,17 @@ class _Agent:
             )
             self._call_steps[call["call_id"]] = step
             yield step
+
+    def _end_messages(self) -> list[ItemDone]:
+        """Return the ends of messages that a failure left open.
+
+        The next turn gets them with the reasoning before them. Commentary that was cut
+        is no answer.
+        """
+        ends = self._messages.end()
+        cut = [end for end in ends if not is_commentary(end.item)]
+        self._cut += cut
+        return cut
 
     def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
         """Yield the end of the last round; its calls may be left to the host.

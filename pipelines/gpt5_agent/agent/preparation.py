@@ -22,6 +22,7 @@ from manifold.preparation import (
     memories,
     offer_tools,
     parse_chat,
+    takes_back_thoughts,
 )
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
@@ -88,7 +89,13 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if earlier.open_turn:
         messages = drop_last_turn_details(messages, turns)
     messages = drop_question_calls(messages)
-    chat = parse_chat(messages, sign, parameters)
+    chat = parse_chat(
+        messages,
+        sign,
+        parameters,
+        has_wish=request.has_wish,
+        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
+    )
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.

@@ -19,10 +19,11 @@ from manifold.views import (
     client_view,
     failure_chunks,
     log_refusal,
+    log_status,
     readable_chunk,
     whole_failure,
 )
-from openai_responses.loop.events import RunDone, RunEvents
+from openai_responses.loop.events import RunDone, RunEvents, Status
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
@@ -138,6 +139,7 @@ async def _open_run(
                 emits_thoughts,
                 origin,
                 request.sign,
+                context=request.parameters.context,
                 is_in_channel=caller.is_in_channel,
             )
         else:
@@ -201,7 +203,13 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     async with aclosing(events):
         async for event in events:
             learning.note(event)
-            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+            match event:
+                case RunDone():
+                    yield _reported(call, event, audit)
+                case Status():
+                    yield log_status(log, event)
+                case _:
+                    yield event
 
 
 def _build_task(

@@ -161,6 +161,7 @@ def build_agent_request(
         own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
         caller=call.caller,
+        has_wish=call.attached.has_wish,
         log=log,
         debug=valves.DEBUG,
         repairs=shared.repairs,

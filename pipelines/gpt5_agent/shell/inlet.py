@@ -28,6 +28,8 @@ class AttachedToChat(NamedTuple):
     """What its tools may be called, by the ids of their toolkits and servers."""
     files: tuple[tuple[str, str], ...] = ()
     """The ids and names of files."""
+    has_wish: bool = False
+    """Whether the last message only says how to answer the one before it again."""
 
 
 def read_inlet_context(
@@ -43,6 +45,8 @@ def read_inlet_context(
     }
     if user is not None and user.get("role") == "admin":
         context["is_admin"] = True
+    if metadata.get("regeneration_message_id"):
+        context["has_wish"] = True
     tool_ids = as_list(metadata.get("tool_ids"))
     if tool_ids:
         context["tool_ids"] = tool_ids
@@ -90,7 +94,11 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
         else:
             toolkit_ids.add(tool_id.removeprefix("openapi:"))
     tool_names = HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
-    return AttachedToChat(tool_names=tool_names, files=tuple(files))
+    return AttachedToChat(
+        tool_names=tool_names,
+        files=tuple(files),
+        has_wish=context.get("has_wish") is True,
+    )
 
 
 def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:

@@ -21,14 +21,19 @@ from gpt5_agent.events import (
     ToolCallRequested,
 )
 from gpt5_agent.tools.approval_cards import call_above_card
-from manifold.views import client_view, page_result, whole_completion
+from manifold.views import (
+    client_view,
+    context_sources,
+    page_result,
+    whole_completion,
+)
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
-from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.citations import Citations
+from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chunk
 from owui_chat.render.native import NativeRenderer
@@ -118,16 +123,20 @@ class HostRenderer:
         origin: Origin,
         sign: Sign,
         *,
+        context: object = None,
         is_in_channel: bool = False,
     ) -> None:
         """`origin` made the reasoning that is carried, `sign` signs it.
 
-        A channel shows neither status lines nor sources.
+        The page has the sources of the `context` before others. A channel shows neither
+        status lines nor sources.
         """
         self._native = NativeRenderer(
             monotonic_seconds, has_status_lines=not is_in_channel
         )
-        self._citations = Citations(shows_addresses=is_in_channel)
+        self._citations = Citations(
+            source_keys(context_sources(context)), shows_addresses=is_in_channel
+        )
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._origin = origin
         self._sign = sign
@@ -135,7 +144,6 @@ class HostRenderer:
         """How many items were shown before the current round."""
         self._asks = False
         """Whether the user is asked about a call."""
-        self._note_count = 0
         self._run_end = RunDone(CUT)
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
@@ -151,7 +159,7 @@ class HostRenderer:
             case ContextSource():
                 yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
-                line = event.metadata.describe(self._note_count)
+                line = self._native.last_line(event.metadata.figures())
                 yield closing_chunk(line, event.metadata.wire())
             case AnswerReport():
                 yield from self._native.render(event)
@@ -163,8 +171,6 @@ class HostRenderer:
                     self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
-                if isinstance(event, Status):
-                    self._note_count += 1
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))

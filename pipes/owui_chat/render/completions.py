@@ -330,11 +330,12 @@ def completion_text(ended: RunDone) -> str:
 
 
 def _answer_messages(ended: RunDone) -> list[Item]:
-    """Return the messages that are the answer; commentary only if that is all."""
+    """Return the messages that are the answer; commentary only if nothing follows."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
     said = [item for item in messages if not is_commentary(item) or item == closing]
-    return said or messages
+    # Beside calls that a client makes it is reasoning, as in a stream.
+    return said or ([] if open_calls(ended.output) else messages)
 
 
 def _clean_text(message: Item) -> str:

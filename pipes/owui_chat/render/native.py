@@ -283,13 +283,8 @@ class NativeRenderer:
                 is_failure=has_failed,
                 usage=event.usage,
                 report=self.report,
-                notes=self._notes,
-                note_subjects=[subject for subject in self._note_subjects if subject],
-                failed_attempts=(
-                    self._retries + 1 if has_failed and self._retries else 0
-                ),
             )
-            lines.append(closing_chunk(closing_line(figures), metadata))
+            lines.append(closing_chunk(self.last_line(figures), metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
@@ -300,6 +295,16 @@ class NativeRenderer:
             last = lines.pop() if lines else {"choices": [{"index": 0, "delta": {}}]}
             lines.append({**last, **usage})
         yield from lines
+
+    def last_line(self, figures: AnswerFigures) -> str:
+        """Return the line of what an answer took, with what was shown above it."""
+        has_retried = figures.is_failure and self._retries > 0
+        shown = figures._replace(
+            notes=self._notes,
+            note_subjects=[subject for subject in self._note_subjects if subject],
+            failed_attempts=self._retries + 1 if has_retried else 0,
+        )
+        return closing_line(shown)
 
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""

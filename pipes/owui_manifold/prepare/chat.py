@@ -13,6 +13,7 @@ from manifold.preparation import (
     fit_history,
     memories,
     parse_chat,
+    takes_back_thoughts,
 )
 from openai_responses.items import (
     ADDED_TOOLS,
@@ -218,10 +219,8 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
     agent = call.agent.parameters if call.agent else None
     detail = call.valves.IMAGE_DETAIL
     has_wish = bool(call.host.metadata.get("regeneration_message_id"))
-    # A program runs its tools itself, and some models take no call without the thought
-    # before it. OpenAI's servers take none that they have not encrypted.
-    is_elsewhere = not (call.caller.is_open_webui or call.endpoint.serves_openai)
-    with_thoughts = is_elsewhere and call.valves.remembers_reasoning()
+    takes_back = takes_back_thoughts(call.caller, call.endpoint)
+    with_thoughts = takes_back and call.valves.remembers_reasoning()
 
     def parse() -> Chat:
         return parse_chat(

@@ -6,6 +6,7 @@ from functools import partial
 from typing import Any
 
 from manifold.learning import RepairLearning, repair_scope
+from manifold.views import context_sources, log_status
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
@@ -16,7 +17,6 @@ from openai_responses.transport.deadlines import Timeouts
 from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
-from owui_chat.render.chunks import source_data
 from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder
 from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
@@ -27,8 +27,6 @@ from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.artifacts import ArtifactStore
 from owui_manifold.store.writers import OutputWriter, RecordWriter, RowWriter
 from shells.audit_log import open_audit_log
-from shells.failures import server_message
-from strategies.context import read_context
 from strategies.thoughts import ShownThoughts
 
 
@@ -137,10 +135,7 @@ class _Answer:
             parameters = call.agent.parameters
             are_shown = parameters.emit_intermediate_thoughts
             self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
-            context = read_context(parameters.context)
-            cited = [
-                source_data(entry.name, entry.text, entry.url) for entry in context
-            ]
+            cited = context_sources(parameters.context)
             sources += cited
             # The page has those of an answer that goes on.
             if call.caller.is_open_webui and not call.host.continues:
@@ -167,9 +162,7 @@ class _Answer:
             if self._writer:
                 repairs += await self._writer.add_repair(repair)
         if isinstance(event, Status):  # its reason is for the log alone
-            reason = server_message(call.log, event.reason)
-            call.log.warn(f"{event.message} {reason}".strip())
-            event = event._replace(tried=None, reason="")
+            event = log_status(call.log, event)
         with_card = await self._artifacts.add_card(event)
         if with_card is None:
             return list(repairs)
