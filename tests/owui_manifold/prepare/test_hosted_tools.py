@@ -254,9 +254,11 @@ def test_the_container_has_the_memory_that_is_paid_for(
             {"partial_images": 3},
             ["IMAGE_GENERATION_OPTIONS: `partial_images` cannot be 9. "],
         ),
-        ("high", {}, [NO_OBJECT]),
+        ("high", {}, ["IMAGE_GENERATION_OPTIONS is not JSON (line 1, column 1)"]),
         ("[1]", {}, [NO_OBJECT]),
-        pytest.param("[" * 100_000, {}, [NO_OBJECT], id="brackets"),
+        pytest.param(
+            "[" * 100_000, {}, ["IMAGE_GENERATION_OPTIONS is not JSON"], id="brackets"
+        ),
     ],
 )
 def test_wrong_option_of_images_is_told_with_the_right_ones(
