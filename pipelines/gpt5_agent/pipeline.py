@@ -39,6 +39,7 @@ from gpt5_agent.shell.call import (
 from gpt5_agent.shell.callers import find_unknown_keys, select_keys
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
+    accepted_body,
     read_attached,
     read_caller,
     read_inlet_context,
@@ -143,7 +144,7 @@ class Pipeline:
         """
         context = read_inlet_context(body, user)
         sign = _context_signer(usable_secrets(self.valves))
-        return {**body, CONTEXT_KEY: sign_object(context, sign)}
+        return {**accepted_body(body), CONTEXT_KEY: sign_object(context, sign)}
 
     def pipe(
         self,

@@ -44,7 +44,12 @@ class Desk:
 
         Without metadata a plain client asks, of whom the inlet is not told.
         """
-        body = {"model": f"agents.{AGENT}", "messages": messages, **more}
+        body = {
+            "model": f"agents.{AGENT}",
+            "messages": messages,
+            "stream": True,
+            **more,
+        }
         if metadata is not None:
             body = await self.pipeline.inlet({**body, "metadata": metadata}, user)
             del body["metadata"]
@@ -53,7 +58,7 @@ class Desk:
             user_message=None,
             model_id=AGENT,
             messages=messages,
-            body={"stream": True, **body},
+            body=body,
         )
 
     async def pieces(

@@ -54,6 +54,26 @@ def read_inlet_context(
     return context
 
 
+def accepted_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body that the server takes as Chat Completions mean it.
+
+    Programs leave out `stream` if they read none, but the server then streams. It rejects
+    messages without a text, in which programs tell calls (schemas.py:6 and :12).
+    """
+    accepted = {**body, "stream": bool(body.get("stream"))}
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        accepted["messages"] = [
+            (
+                {**message, "content": ""}
+                if isinstance(message, Mapping) and message.get("content") is None
+                else message
+            )
+            for message in messages
+        ]
+    return accepted
+
+
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
