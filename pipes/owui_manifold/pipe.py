@@ -14,6 +14,7 @@ from contextlib import aclosing
 from functools import partial
 from typing import Any
 
+from manifold.http_failures import failed_answer
 from manifold.views import (
     failure_chunks,
     metadata_chunk,
@@ -54,7 +55,7 @@ from owui_manifold.call.memory import PipeMemory
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.context import EventEmitter, HostContext
-from owui_manifold.host.http_answers import event_stream, failed_answer
+from owui_manifold.host.http_answers import event_stream, failure_response
 from owui_manifold.host.open_webui import (
     StoredOutput,
     wait_for_database,
@@ -236,7 +237,8 @@ class Pipe:
             if call.caller.is_open_webui:
                 await _wait_to_store(call.caller)
                 return result
-            return failed_answer(result, exception_status(error), {})
+            response = failure_response()
+            return failed_answer(response, result, exception_status(error), {})
         await _wait_to_store(call.caller)
         return whole_result(call.caller, ended, view)
 

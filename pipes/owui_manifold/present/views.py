@@ -2,16 +2,17 @@
 
 from typing import Any
 
+from manifold.http_failures import failed_answer, failure_headers
 from manifold.views import client_view, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunDone
 from owui_chat.older_calls import in_older_form
-from owui_chat.render.client_errors import ending_status, seconds_to_wait
+from owui_chat.render.client_errors import ending_status
 from owui_chat.render.completions import ChunkRenderer, has_failed
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.context import Caller
-from owui_manifold.host.http_answers import failed_answer
+from owui_manifold.host.http_answers import failure_response
 
 
 def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
@@ -42,13 +43,6 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
         result = in_older_form(result)
     if not has_failed(ended.ending):
         return result
-    # A program decides by the headers whether and when it asks again.
-    headers: dict[str, str] = {}
-    seconds = seconds_to_wait(ended)
-    if seconds is not None:
-        headers["Retry-After"] = str(seconds)
-    if ended.output:
-        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
-        # header says no. This answer has cost money, and its tools have run.
-        headers["x-should-retry"] = "false"
-    return failed_answer(result, ending_status(ended), headers)
+    return failed_answer(
+        failure_response(), result, ending_status(ended), failure_headers(ended)
+    )
