@@ -11,7 +11,7 @@ from gpt5_agent.request import PipelineCaller
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
-from shells.caller import is_program, wants_usage_chunk
+from shells.caller import is_program, wants_format, wants_usage_chunk
 from strategies.memory import Message, find_turn_starts
 
 CONTEXT_KEY = "agent_context"
@@ -86,6 +86,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         is_admin=context.get("is_admin") is True,
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=False,
+        wants_format=wants_format(body),
         **ids,
     )
 

@@ -267,7 +267,12 @@ class ClientRenderer:
     def result(self, model: str) -> Any:
         """Return the whole answer at once; a failure has its status."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        result = whole_completion(shown, model, self._chunks.report)
+        result = whole_completion(
+            shown,
+            model,
+            self._chunks.report,
+            has_format=self._caller.wants_format,
+        )
         if not has_failed(shown.ending):
             return result
         headers = failure_headers(shown)

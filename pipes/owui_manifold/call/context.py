@@ -23,6 +23,7 @@ from shells.caller import (
     ChatCaller,
     is_program,
     uses_older_calls,
+    wants_format,
     wants_usage_chunk,
 )
 from shells.caller_settings import left_out_line
@@ -80,6 +81,7 @@ def read_caller(
         is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
+        wants_format=wants_format(body),
     )
 
 

@@ -38,7 +38,9 @@ def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     if caller.is_open_webui:
         has_advice = bool(view.advice)
         return page_result(ended, caller.host_model, view, has_advice=has_advice)
-    result = whole_completion(ended, caller.host_model, view.report)
+    result = whole_completion(
+        ended, caller.host_model, view.report, has_format=caller.wants_format
+    )
     if caller.reads_older_calls:
         result = in_older_form(result)
     if not has_failed(ended.ending):
