@@ -8,7 +8,7 @@ The story of a question, from the Pipelines server's call to the last piece.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
@@ -39,6 +39,7 @@ from gpt5_agent.shell.call import (
 from gpt5_agent.shell.callers import find_unknown_keys, select_keys
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
+    accepted_body,
     read_attached,
     read_caller,
     read_inlet_context,
@@ -143,7 +144,7 @@ class Pipeline:
         """
         context = read_inlet_context(body, user)
         sign = _context_signer(usable_secrets(self.valves))
-        return {**body, CONTEXT_KEY: sign_object(context, sign)}
+        return {**accepted_body(body), CONTEXT_KEY: sign_object(context, sign)}
 
     def pipe(
         self,
@@ -151,7 +152,7 @@ class Pipeline:
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
-    ) -> Iterator[AnswerPiece] | dict[str, Any]:
+    ) -> Any:
         """Return an iterator if the caller streams, else one complete result.
 
         `user_message` is the last message of the user, which `messages` has.
@@ -184,7 +185,8 @@ class Pipeline:
                 if caller.is_open_webui:
                     beat = KEEPALIVE_CHUNK
                 return self._bridge.stream(stream_answer(call), beat, sender)
-            return _UnloggedAnswer(self._bridge.run(answer_once(call), sender))
+            answer = self._bridge.run(answer_once(call), sender)
+            return _UnloggedAnswer(answer) if isinstance(answer, dict) else answer
         except BridgeClosed:
             stopped = error_chunk(_STOPPED_TEXT)
             if caller.streams:

@@ -38,6 +38,7 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
         caller.host_model,
         has_usage_chunk=caller.wants_usage_chunk,
         has_older_calls=caller.reads_older_calls,
+        has_format=caller.wants_format,
     )
 
 
@@ -50,9 +51,18 @@ def context_sources(context: object) -> list[Chunk]:
     return [source_data(name, text, url) for name, text, url in read_context(context)]
 
 
-def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
+def whole_completion(
+    ended: RunDone, model: str, report: AnswerReport, *, has_format: bool = False
+) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model, report)
+    return completion(
+        ended,
+        _completion_id(),
+        unix_seconds(),
+        model,
+        report,
+        has_format=has_format,
+    )
 
 
 def page_result(

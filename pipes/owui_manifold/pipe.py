@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from manifold.http_failures import failed_answer, failure_headers
 from manifold.views import (
     OpenMessages,
     client_view,
@@ -40,7 +41,6 @@ from owui_chat.render.chunks import Chunk, source_chunk, whole_characters
 from owui_chat.render.client_errors import (
     ending_status,
     exception_status,
-    seconds_to_wait,
 )
 from owui_chat.render.completions import ChunkRenderer, completion_text, has_failed
 from owui_chat.render.hosted import HostedItems
@@ -57,7 +57,7 @@ from owui_manifold.call.context import (
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.models import Listing, list_models
 from owui_manifold.call.valves import UserValves, Valves
-from owui_manifold.host.http_answers import event_stream, failed_answer
+from owui_manifold.host.http_answers import event_stream, failure_response
 from owui_manifold.host.open_webui import (
     EventEmitter,
     HostContext,
@@ -238,7 +238,8 @@ class Pipe:
             if call.caller.is_open_webui:
                 await _wait_to_store(call.caller)
                 return result
-            return failed_answer(result, exception_status(error), {})
+            response = failure_response()
+            return failed_answer(response, result, exception_status(error), {})
         await _wait_to_store(call.caller)
         return _whole_result(call.caller, ended, view)
 
@@ -350,21 +351,15 @@ def _whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
     if caller.is_open_webui:
         has_advice = bool(view.advice)
         return page_result(ended, caller.host_model, view, has_advice=has_advice)
-    result = whole_completion(ended, caller.host_model, view.report)
+    result = whole_completion(
+        ended, caller.host_model, view.report, has_format=caller.wants_format
+    )
     if caller.reads_older_calls:
         result = in_older_form(result)
     if not has_failed(ended.ending):
         return result
-    # A program decides by the headers whether and when it asks again.
-    headers: dict[str, str] = {}
-    seconds = seconds_to_wait(ended)
-    if seconds is not None:
-        headers["Retry-After"] = str(seconds)
-    if ended.output:
-        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
-        # header says no. This answer has cost money, and its tools have run.
-        headers["x-should-retry"] = "false"
-    return failed_answer(result, ending_status(ended), headers)
+    response = failure_response()
+    return failed_answer(response, result, ending_status(ended), failure_headers(ended))
 
 
 async def _wait_to_store(caller: Caller) -> None:

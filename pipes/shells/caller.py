@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from openai_responses.json_input import JsonObject, as_list, value_at
+from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
 
 HOST_TASKS = frozenset(
     {
@@ -41,6 +41,15 @@ def uses_older_calls(body: JsonObject) -> bool:
     return bool(as_list(body.get("functions"))) and not body.get("tools")
 
 
+def wants_format(body: JsonObject) -> bool:
+    """Say whether a body asks for JSON, as which the text of its answer is then read."""
+    for form in (body.get("response_format"), value_at(body, "text", "format")):
+        kind = form if isinstance(form, str) else as_mapping(form).get("type")
+        if kind not in (None, "text"):
+            return True
+    return False
+
+
 def wants_usage_chunk(body: JsonObject) -> bool:
     """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
     return value_at(body, "stream_options", "include_usage") is True
@@ -64,6 +73,8 @@ class ChatCaller(NamedTuple):
     """Whether a program asks for the usage in a chunk of its own, the last one."""
     reads_older_calls: bool = False
     """Whether a program knows no `tool_calls`, but one `function_call`."""
+    wants_format: bool = False
+    """Whether a program reads the text as the JSON that it asked for."""
 
     @property
     def is_open_webui(self) -> bool:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+from calls.outcomes import body_of
 from gpt5_agent.pipeline import Pipeline
 from gpt5_agent.shell.bridge import CLIENTS_KEEPALIVE_CHUNK, KEEPALIVE_CHUNK
 from simulator import Simulator
@@ -44,7 +45,12 @@ class Desk:
 
         Without metadata a plain client asks, of whom the inlet is not told.
         """
-        body = {"model": f"agents.{AGENT}", "messages": messages, **more}
+        body = {
+            "model": f"agents.{AGENT}",
+            "messages": messages,
+            "stream": True,
+            **more,
+        }
         if metadata is not None:
             body = await self.pipeline.inlet({**body, "metadata": metadata}, user)
             del body["metadata"]
@@ -53,7 +59,7 @@ class Desk:
             user_message=None,
             model_id=AGENT,
             messages=messages,
-            body={"stream": True, **body},
+            body=body,
         )
 
     async def pieces(
@@ -78,8 +84,7 @@ class Desk:
     async def result(
         self, text: str, metadata: Json | None = METADATA, **more: Any
     ) -> Json:
-        """The one answer where nothing streams."""
+        """The one answer where nothing streams; a program gets a failure as a response."""
         messages = question_messages(text)
         answer = await self.asked(messages, metadata, stream=False, **more)
-        assert isinstance(answer, dict)
-        return answer
+        return answer if isinstance(answer, dict) else body_of(answer.model_dump())

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from golden_run.normal_form import join_deltas
 from golden_run.pipe_chats import (
@@ -21,6 +22,7 @@ from golden_run.pipe_chats import (
     Question,
     ask_as_client,
     shown_items,
+    what_response_says,
 )
 from golden_run.tools import function_tools, output_of
 
@@ -141,6 +143,8 @@ class AgentChat(GoldenChat):
         )
         if isinstance(answer, dict):
             return dict(answer)
+        if isinstance(answer, BaseModel):
+            return what_response_says(answer.model_dump())
         pieces = await asyncio.to_thread(list, answer)
         return join_deltas([piece for piece in pieces if piece not in _BEATS])
 

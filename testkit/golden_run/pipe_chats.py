@@ -197,13 +197,7 @@ class PipeChat(GoldenChat):
         if isinstance(answer, dict):
             return answer
         if isinstance(answer, BaseModel):
-            refused: Any = answer.model_dump()
-            headers = dict(refused.headers)
-            return {
-                "status": refused.status_code,
-                "headers": {name: headers.get(name) for name in _SAID_TO_CLIENTS},
-                **json.loads(refused.body),
-            }
+            return what_response_says(answer.model_dump())
         if isinstance(answer, StreamingResponse):
             lines = [str(line) async for line in answer.body_iterator]
             assert lines.pop() == "data: [DONE]\n\n"
@@ -261,6 +255,16 @@ async def ask_as_client(
             break
         messages += [_tool_message(call) for call in message["tool_calls"]]
     return answers
+
+
+def what_response_says(response: Any) -> Json:
+    """Return the status, the headers that clients obey, and the fields of the body."""
+    headers = dict(response.headers)
+    return {
+        "status": response.status_code,
+        "headers": {name: headers.get(name) for name in _SAID_TO_CLIENTS},
+        **json.loads(response.body),
+    }
 
 
 def shown_items(answer: Any, functions: HostFunctions) -> list[Json]:

@@ -4,6 +4,7 @@ import asyncio
 import errno
 import json
 import logging
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ import demo
 import tour
 from agents.desk import METADATA, Desk, question_messages
 from agents.sample import SIMULATORS, host_tool
-from calls.outcomes import plain_text
+from calls.outcomes import body_of, plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
 from gpt5_agent.shell.bridge import (
@@ -77,13 +78,13 @@ async def test_two_agents_are_offered() -> None:
 
 
 async def test_the_inlet_only_adds(desk: Desk) -> None:
-    """The body goes on as it came, with what the pipe needs (R29)."""
+    """The body goes on as it came, with what the pipe and the server need (R29)."""
     body = {"model": "m", "messages": [], "metadata": METADATA, "tools": [1]}
 
     seen = await desk.pipeline.inlet(body, None)
 
     assert seen.pop("agent_context").items() >= METADATA.items()
-    assert seen == body
+    assert seen == {**body, "stream": False}
 
 
 @pytest.mark.parametrize("key", ["", "sk-simulator-1"])
@@ -388,7 +389,8 @@ async def test_no_exception_leaves(
         BrokenMessages(question_messages("x")), None, stream=stream
     )
 
-    chunk = (await asyncio.to_thread(list, answer))[0] if stream else answer
+    streamed = await asyncio.to_thread(list, answer) if stream else []
+    chunk = streamed[0] if stream else body_of(answer.model_dump())
     sentence = error_of(chunk)
     assert sentence.startswith("Something in this pipeline went wrong.")
     error_id = sentence.partition("(Error id: ")[2].rstrip(")")
@@ -754,3 +756,50 @@ async def test_effort_that_a_task_asks_for_is_its_users(desk: Desk) -> None:
         assert first == effort.get("reasoning_effort", "low")
 
     assert counts == [2, 2]
+
+
+@pytest.mark.parametrize(
+    ("words", "valves", "status", "headers"),
+    [
+        ("sim:quota", {}, 429, {}),
+        ("sim:429,retry-after=6.2", {}, 429, {"Retry-After": "7"}),
+        ("hello", {"API_KEY": ""}, 500, {}),
+        ("sim:failed", {}, 500, {"x-should-retry": "false"}),
+    ],
+)
+async def test_program_gets_the_status_of_a_failure(
+    words: str, valves: Json, status: int, headers: Json, desk: Desk
+) -> None:
+    """A client would take an error with the status 200 for an answer without a text.
+
+    Open WebUI passes the status on, but no header that says not to ask again: there, an
+    answer that has cost money keeps its 200. The page gets what it shows.
+    """
+    desk.set_valves(**valves)
+    messages = question_messages(words)
+    of_host = {"user_id": "u-1"}
+
+    response = (await desk.asked(messages, None, stream=False)).model_dump()
+    passed_on = await desk.asked(messages, of_host, stream=False)
+    page = await desk.asked(messages, stream=False)
+
+    assert response.status_code == status
+    sent = {name: response.headers.get(name) for name in headers}
+    assert sent == headers
+    assert body_of(response)["error"]["status"] == status
+    if "x-should-retry" in headers:
+        assert passed_on["error"]["status"] == status
+        assert passed_on["choices"][0]["finish_reason"] == "length"
+    else:
+        assert passed_on.model_dump().status_code == status
+    assert list(page["error"]) == ["message"]
+
+
+async def test_server_without_responses_gets_the_error_alone(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "starlette.responses", None)
+
+    answer = await desk.result("sim:quota", None)
+
+    assert answer["error"]["code"] == "insufficient_quota"

@@ -375,3 +375,28 @@ async def test_an_agents_instructions_are_those_of_today(
     assert "Obey the user." in first["instructions"]
     assert "Talk about boats only." in second["instructions"]
     assert "Obey the user." not in json.dumps(second)
+
+
+async def test_program_that_asks_as_openais_client_does(
+    member: User, simulator: Simulator
+) -> None:
+    """It leaves out `stream` if it reads none, and tells calls without a text.
+
+    The Pipelines server alone would stream, and reject the calls.
+    """
+    call = {"id": "call_1", "function": {"name": "look", "arguments": "{}"}}
+    messages: list[Json] = [
+        {"role": "user", "content": "sim:short look"},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "42"},
+    ]
+    body: Json = {"model": FUNCTION_CALLING, "messages": messages}
+    whole = await member.call("POST", "/api/chat/completions", body)
+
+    assert whole["choices"][0]["message"]["content"]
+    [sent] = chat_bodies(simulator)
+    kinds = [item["type"] for item in sent["input"]]
+    assert kinds[-2:] == ["function_call", "function_call_output"]
+    limited = {**body, "messages": messages[:1], "max_tokens": 100}
+    message = await member.call("POST", "/api/v1/messages", limited)
+    assert message["stop_reason"] == "end_turn"

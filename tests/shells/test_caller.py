@@ -8,6 +8,7 @@ from shells.caller import (
     ChatCaller,
     is_program,
     uses_older_calls,
+    wants_format,
     wants_usage_chunk,
 )
 
@@ -53,3 +54,17 @@ def test_host_reads_the_answer_of_a_message_in_a_chat() -> None:
 def test_what_a_program_reads(body: dict[str, Any], older: bool, usage: bool) -> None:
     """Calls as Chat Completions first had them; the usage in a chunk of its own."""
     assert (uses_older_calls(body), wants_usage_chunk(body)) == (older, usage)
+
+
+@pytest.mark.parametrize(
+    ("body", "wants"),
+    [
+        ({}, False),
+        ({"response_format": {"type": "text"}, "text": {"verbosity": "low"}}, False),
+        ({"response_format": {"type": "json_object"}}, True),
+        ({"response_format": "json_object"}, True),
+        ({"text": {"format": {"type": "json_schema"}}}, True),
+    ],
+)
+def test_program_that_reads_a_form(body: dict[str, Any], wants: bool) -> None:
+    assert wants_format(body) is wants

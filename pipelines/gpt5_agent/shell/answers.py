@@ -13,7 +13,7 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import AnswerPiece
 from gpt5_agent.shell.call import PipelineCall, build_agent_request, build_endpoint
 from gpt5_agent.shell.own_tools import open_host_files
-from gpt5_agent.shell.views import ClientRenderer, HostRenderer
+from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
 from manifold.learning import RepairLearning, repair_scope
 from manifold.views import (
     client_view,
@@ -36,6 +36,7 @@ from owui_chat.input.tasks import (
     without_hosts_limit,
 )
 from owui_chat.render.chunks import Chunk, whole_characters
+from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import completion_text
 from sandbox.workspaces import WorkspaceKey
 from shells.audit_log import AuditLog, open_audit_log
@@ -69,8 +70,9 @@ async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]
     yield DONE_LINE
 
 
-async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the complete answer as one result."""
+async def answer_once(call: PipelineCall) -> Any:
+    """Return the complete answer as one result; a program gets the status of a failure."""
+    result: Any
     try:
         if call.caller.task:
             result = await _run_task(call)
@@ -82,7 +84,7 @@ async def answer_once(call: PipelineCall) -> Chunk:
             result = renderer.result(call.caller.host_model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         result = failed_result(call, error)
-    return whole_characters(result)
+    return whole_characters(result) if isinstance(result, dict) else result
 
 
 def failed_stream(call: PipelineCall, error: Exception) -> list[Chunk]:
@@ -94,11 +96,12 @@ def failed_stream(call: PipelineCall, error: Exception) -> list[Chunk]:
     return failure_chunks(caller, message, error, metadata, client)
 
 
-def failed_result(call: PipelineCall, error: Exception) -> Chunk:
+def failed_result(call: PipelineCall, error: Exception) -> Any:
     """Log why there is no answer; return what takes its place."""
     metadata = _report_refusal(call, error)
     message = report_exception(call.log, error, PIPELINE_SHELL)
-    return whole_failure(call.caller, message, error, metadata)
+    result = whole_failure(call.caller, message, error, metadata)
+    return program_failure(call.caller, result, exception_status(error), {})
 
 
 def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:

@@ -11,7 +11,7 @@ from gpt5_agent.request import PipelineCaller
 from gpt5_agent.tools.host_calls import HostToolNames
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
-from shells.caller import is_program, wants_usage_chunk
+from shells.caller import is_program, wants_format, wants_usage_chunk
 from strategies.memory import Message, find_turn_starts
 
 CONTEXT_KEY = "agent_context"
@@ -58,6 +58,26 @@ def read_inlet_context(
     return context
 
 
+def accepted_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body that the server takes as Chat Completions mean it.
+
+    Programs leave out `stream` if they read none, but the server then streams. It rejects
+    messages without a text, in which programs tell calls (schemas.py:6 and :12).
+    """
+    accepted = {**body, "stream": bool(body.get("stream"))}
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        accepted["messages"] = [
+            (
+                {**message, "content": ""}
+                if isinstance(message, Mapping) and message.get("content") is None
+                else message
+            )
+            for message in messages
+        ]
+    return accepted
+
+
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
     """Return who calls; a body that passed no inlet is a plain client's."""
     context = as_mapping(body.get(CONTEXT_KEY))
@@ -70,6 +90,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         is_admin=context.get("is_admin") is True,
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=False,
+        wants_format=wants_format(body),
         **ids,
     )
 

@@ -5,6 +5,7 @@ events to its listeners.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
 from typing import Any
 
 from gpt5_agent.agent.steps import describe_step
@@ -21,6 +22,7 @@ from gpt5_agent.events import (
     ToolCallRequested,
 )
 from gpt5_agent.tools.approval_cards import call_above_card
+from manifold.http_failures import NOT_AGAIN, failed_answer, failure_headers
 from manifold.views import (
     client_view,
     context_sources,
@@ -36,6 +38,8 @@ from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chunk
+from owui_chat.render.client_errors import ending_status
+from owui_chat.render.completions import has_failed
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
@@ -238,6 +242,7 @@ class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
     def __init__(self, emits_thoughts: bool, caller: ChatCaller) -> None:
+        self._caller = caller
         self._chunks = client_view(caller)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
@@ -265,7 +270,35 @@ class ClientRenderer:
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
-    def result(self, model: str) -> Chunk:
-        """Return the whole answer at once."""
+    def result(self, model: str) -> Any:
+        """Return the whole answer at once; a failure has its status."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        return whole_completion(shown, model, self._chunks.report)
+        result = whole_completion(
+            shown,
+            model,
+            self._chunks.report,
+            has_format=self._caller.wants_format,
+        )
+        if not has_failed(shown.ending):
+            return result
+        headers = failure_headers(shown)
+        return program_failure(self._caller, result, ending_status(shown), headers)
+
+
+def program_failure(
+    caller: ChatCaller, result: Chunk, status: int, headers: Mapping[str, str]
+) -> Any:
+    """Return a failed result with its status, if a program reads it.
+
+    Open WebUI passes the status on to its programs, but not the header that says not to
+    ask again. So what has cost money keeps the status 200 there.
+    """
+    if caller.is_open_webui or caller.task:
+        return result
+    if caller.user_id and NOT_AGAIN in headers:
+        return result
+    try:
+        response = import_module("starlette.responses").Response
+    except ImportError:
+        response = None
+    return failed_answer(response, result, status, headers)

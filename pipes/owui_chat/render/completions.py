@@ -60,11 +60,13 @@ class ChunkRenderer:
         *,
         has_usage_chunk: bool = False,
         has_older_calls: bool = False,
+        has_format: bool = False,
     ) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model.
 
         With `has_usage_chunk` the sums have a chunk of their own, which has no choice;
-        with `has_older_calls` a call is a `function_call`.
+        with `has_older_calls` a call is a `function_call`; with `has_format` the text is
+        the JSON that was asked for, and what refuses it has a field of its own.
         """
         self.head = {
             "id": completion_id,
@@ -87,6 +89,7 @@ class ChunkRenderer:
         """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
+        self._has_format = has_format
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -116,7 +119,8 @@ class ChunkRenderer:
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    yield from self._add_text(self._gap("text", index) + shown, index)
+                    kind = "refusal" if self._refuses_format(index) else "text"
+                    yield from self._add_text(self._gap(kind, index) + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
@@ -164,14 +168,21 @@ class ChunkRenderer:
             yield from self._add_text(rest, index)
 
     def _add_text(self, text: str, index: int | None = None) -> Chunks:
-        """Yield more text, of a message if it has an `index`; a refusal under both names.
+        """Yield more text, of a message if it has an `index`.
 
-        OpenAI's packages would read it as the JSON that was asked for, and fail.
+        A refusal has a field of its own only where OpenAI's packages would read it as the
+        JSON that was asked for, and fail. The text would have to be empty then, and most
+        programs show nothing else; the AI SDK shows both, mixed.
         """
+        if text and self._refuses_format(index):
+            yield self.chunk({"refusal": text})
+            return
         self._length += len(text)
         if text:
-            refusal = {"refusal": text} if index in self._refusals else {}
-            yield self.chunk({"content": text, **refusal})
+            yield self.chunk({"content": text})
+
+    def _refuses_format(self, index: int | None) -> bool:
+        return self._has_format and index in self._refusals
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
@@ -267,8 +278,12 @@ def completion(
     created: int,
     model: str,
     report: AnswerReport,
+    *,
+    has_format: bool = False,
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once.
+
+    With `has_format` the text is the JSON that was asked for.
 
     What came before a failure is in it. Clients check the reason against those of
     OpenAI, and `length` is the one of an answer that is not whole.
@@ -276,7 +291,7 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(report.metadata), **error}
-    message = _chat_message(ended)
+    message = _chat_message(ended, has_format=has_format)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -294,17 +309,26 @@ def completion(
     }
 
 
-def _chat_message(ended: RunDone) -> dict[str, Any]:
+def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
     """Return an answer as the message of a completion, without fields that are empty."""
     answer = _answer_messages(ended)
+    said: list[str] = []
     refusals: list[str] = []
     annotations: list[Item] = []
     before = 0  # characters of the whole text in front of a message
     for message in answer:
         parts = content_parts(message.get("content"))
-        refusals += [as_text(part.get("refusal")) for part in parts]
+        declined = [as_text(part["refusal"]) for part in parts if part.get("refusal")]
+        text = _clean_text(message)
+        if has_format and declined:
+            refusals += declined
+            others = [part for part in parts if not part.get("refusal")]
+            text = _clean_text({**message, "content": others})
+            if not text:
+                continue
+        said.append(text)
         annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
+        before += len(text) + len(_GAP)
     # What came before the answer: reasoning and commentary.
     answer_ids = {id(message) for message in answer}
     thoughts: list[str] = []
@@ -313,15 +337,14 @@ def _chat_message(ended: RunDone) -> dict[str, Any]:
         if is_step or is_reasoning(item):
             thoughts += [text for _, text in item_texts(item) if text]
     optional = {
-        # The text has it, too.
-        "refusal": _GAP.join(text for text in refusals if text),
+        "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),
         "annotations": annotations,
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     filled = {name: value for name, value in optional.items() if value}
-    return {"role": "assistant", "content": completion_text(ended), **filled}
+    return {"role": "assistant", "content": _GAP.join(said), **filled}
 
 
 def completion_text(ended: RunDone) -> str:

@@ -28,6 +28,7 @@ from shells.caller import (
     is_program,
     left_out_line,
     uses_older_calls,
+    wants_format,
     wants_usage_chunk,
 )
 from shells.model_list import ModelList
@@ -85,6 +86,7 @@ def read_caller(
         is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
+        wants_format=wants_format(body),
     )
 
 

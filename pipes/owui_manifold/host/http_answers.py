@@ -4,21 +4,17 @@ Open WebUI puts an end of its own after what a generator yields, a second `finis
 and a `[DONE]`; of a StreamingResponse it sends each line unchanged. Its status gets
 lost: Open WebUI calls the pipe when its own response has begun.
 
-Of an answer in one piece it sends a dict with the status 200, and what `model_dump` of a
-model of pydantic returns as it is: a response keeps its status and its headers. A
-StreamingResponse would do that as well, except for `/api/v1/messages`, which translates
-each of them as if it were a stream (docs/reference/open-webui.md, "Answers to
+A failed answer in one piece is another kind of response: `/api/v1/messages` translates
+each StreamingResponse as if it were a stream (docs/reference/open-webui.md, "Answers to
 programs").
 """
 
 import json
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import Any
 
-from pydantic import BaseModel
-
-from owui_chat.render.chunks import Chunk, whole_characters
+from owui_chat.render.chunks import Chunk
 from owui_host.lookup import HostTooOld, host_name
 
 
@@ -44,24 +40,10 @@ async def _event_lines(
     yield "data: [DONE]\n\n"
 
 
-class _DumpedResponse(BaseModel):
-    """A response that Open WebUI unpacks from here."""
-
-    response: Any
-
-    def model_dump(self, **_: Any) -> Any:
-        return self.response
-
-
-def failed_answer(result: Chunk, status: int, headers: Mapping[str, str]) -> Any:
-    """Return a result with the status of a failure.
-
-    A host without such responses gets the result alone.
-    """
+def failure_response() -> Callable[..., Any] | None:
+    """Return the class of a response with a status; None on a host without it."""
     try:
-        response = host_name("functions", "Response")
+        response: Callable[..., Any] = host_name("functions", "Response")
     except HostTooOld:
-        return result
-    body = json.dumps(whole_characters(result))
-    sent = {"Content-Type": "application/json", **headers}
-    return _DumpedResponse(response=response(body, status, sent))
+        return None
+    return response

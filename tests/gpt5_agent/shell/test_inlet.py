@@ -7,6 +7,7 @@ import pytest
 from gpt5_agent.request import PipelineCaller
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
+    accepted_body,
     read_attached,
     read_caller,
     read_inlet_context,
@@ -107,3 +108,27 @@ PLAIN: list[dict[str, Any]] = [
 def test_without_both_ids_a_plain_client_reads(body: dict[str, Any]) -> None:
     """Also where somebody sends nonsense in the inlet's place."""
     assert not read_caller(body).is_open_webui
+
+
+CALLS: dict[str, Any] = {"role": "assistant", "tool_calls": [{"id": "call_1"}]}
+TOLD = {**CALLS, "content": ""}
+
+
+@pytest.mark.parametrize(
+    ("body", "accepted"),
+    [
+        ({}, {"stream": False}),
+        ({"stream": None}, {"stream": False}),
+        ({"stream": True, "messages": "x"}, {"stream": True, "messages": "x"}),
+        (
+            {"stream": True, "messages": [{**CALLS, "content": None}, CALLS, TOLD, 7]},
+            {"stream": True, "messages": [TOLD, TOLD, TOLD, 7]},
+        ),
+    ],
+    ids=["no stream", "null", "a stream", "calls without a text"],
+)
+def test_server_accepts_what_chat_completions_allow(
+    body: dict[str, Any], accepted: dict[str, Any]
+) -> None:
+    """Its own defaults are others: a stream, and a content in each message."""
+    assert accepted_body(body) == accepted

@@ -42,14 +42,22 @@ def ended(*items: Item) -> RunDone:
     return last
 
 
-def result(run: RunDone) -> dict[str, Any]:
+def result(run: RunDone, *, has_format: bool = False) -> dict[str, Any]:
     """The result of a run."""
-    return completion(run, "chatcmpl-1", 1_795_262_400, "f.gpt-5.2", AnswerReport())
+    return completion(
+        run,
+        "chatcmpl-1",
+        1_795_262_400,
+        "f.gpt-5.2",
+        AnswerReport(),
+        has_format=has_format,
+    )
 
 
-def answered(*items: Item) -> dict[str, Any]:
+def answered(*items: Item, has_format: bool = False) -> dict[str, Any]:
     """The message of a run's result."""
-    answer: dict[str, Any] = result(ended(*items))["choices"][0]["message"]
+    whole = result(ended(*items), has_format=has_format)
+    answer: dict[str, Any] = whole["choices"][0]["message"]
     return answer
 
 
@@ -223,21 +231,27 @@ HEAD = {
 }
 
 
-def chunks_of(events: list[RunEvent]) -> list[Json]:
+def chunks_of(events: list[RunEvent], *, has_format: bool = False) -> list[Json]:
     """What a caller without a chat reads of a run."""
-    view = ChunkRenderer("chatcmpl-1", 1_795_262_400, "openai_responses.gpt-5.2")
+    view = ChunkRenderer(
+        "chatcmpl-1",
+        1_795_262_400,
+        "openai_responses.gpt-5.2",
+        has_format=has_format,
+    )
     return [chunk for event in events for chunk in view.render(event)]
 
 
-def deltas_of(*items: Item) -> list[Json]:
+def deltas_of(*items: Item, has_format: bool = False) -> list[Json]:
     """The deltas of a run of these items, its end left out."""
-    return deltas_in(run_of(*items))[:-1]
+    return deltas_in(run_of(*items), has_format=has_format)[:-1]
 
 
-def deltas_in(events: list[RunEvent]) -> list[Json]:
+def deltas_in(events: list[RunEvent], *, has_format: bool = False) -> list[Json]:
     """The deltas of a run."""
-    chunks = [chunk for chunk in chunks_of(events) if chunk.get("choices")]
-    return [chunk["choices"][0]["delta"] for chunk in chunks]
+    chunks = chunks_of(events, has_format=has_format)
+    choices = [chunk["choices"][0] for chunk in chunks if chunk.get("choices")]
+    return [choice["delta"] for choice in choices]
 
 
 def without_ends(*items: Item) -> list[RunEvent]:
@@ -279,26 +293,35 @@ def test_first_delta_says_who_speaks(items: list[Item]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("items", "content", "declined"),
+    ("items", "content", "text", "declined"),
     [
         (
             [message("1", "Two"), refusal("2", "Not three.")],
             "Two\n\nNot three.",
+            "Two",
             "Not three.",
         ),
         # A question mark is held back, as an address may end with it.
-        ([refusal("1", "May I help?")], "May I help?", "May I help?"),
+        ([refusal("1", "May I help?")], "May I help?", "", "May I help?"),
     ],
 )
-def test_refusal_has_a_field_of_its_own(
-    items: list[Item], content: str, declined: str
+def test_refusal_has_a_field_of_its_own_where_a_form_was_asked_for(
+    items: list[Item], content: str, text: str, declined: str
 ) -> None:
-    """OpenAI's packages would read it as the JSON that was asked for."""
-    whole = {"role": "assistant", "content": content, "refusal": declined}
-    assert answered(*items) == whole
+    """OpenAI's packages would read it as that JSON.
+
+    Otherwise it is the text: what reads both fields would show it twice.
+    """
+    whole = {"role": "assistant", "content": text, "refusal": declined}
+    assert answered(*items, has_format=True) == whole
+    deltas = deltas_of(*items, has_format=True)
+    assert joined_text(deltas) == text
+    assert joined_text(deltas, "refusal") == declined
+
+    assert answered(*items) == {"role": "assistant", "content": content}
     deltas = deltas_of(*items)
     assert joined_text(deltas) == content
-    assert joined_text(deltas, "refusal").strip() == declined
+    assert not any("refusal" in delta for delta in deltas)
 
 
 def test_calls_come_whole_and_are_counted() -> None:
