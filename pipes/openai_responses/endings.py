@@ -70,6 +70,8 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
 _WRONG_KEY = "OpenAI does not accept the API key."
+CHECK_TOKEN = "An administrator has to check whose it is, and its rights."
+"""What follows if the token of a server or a user is sent in the place of a key."""
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."

@@ -82,6 +82,11 @@ class Endpoint:
         return f".{self.host}".endswith(".openai.com")
 
     @property
+    def sends_token_alone(self) -> bool:
+        """Whether a token of this server or of whoever asks is sent, and no key."""
+        return bool(self.token) and not self.api_key.strip()
+
+    @property
     def is_strict(self) -> bool:
         """Whether requests have a form that every server accepts."""
         return self.compatibility == "strict"

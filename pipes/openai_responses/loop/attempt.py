@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from openai_responses.callbacks import ignore_report
 from openai_responses.causes import STRICT_LACKS
 from openai_responses.endings import (
+    CHECK_TOKEN,
     COMPLETED,
     CUT,
     QUEUED,
@@ -29,6 +30,7 @@ from openai_responses.endings import (
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
+    NO_FAULT,
     AnswerTooLarge,
     ApiRefused,
     MalformedEvent,
@@ -346,6 +348,9 @@ class Attempt:
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
         message = endpoint.name_server(ending.message)
+        if endpoint.sends_token_alone and ending.fault.settings == ("api_key",):
+            message = f"{message.replace('API key', 'token')} {CHECK_TOKEN}"
+            ending = ending._replace(fault=NO_FAULT)
         message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):

@@ -418,3 +418,19 @@ async def test_refusal_behind_a_gateway_that_blames_itself_is_none_of_trouble(
     told = await runs.against(replying(error, 500), within=TWICE)
     assert len(told.sent) == 1
     assert "rejected the request with HTTP 400" in told.ending.message
+
+
+@pytest.mark.parametrize(
+    ("api_key", "words", "settings"),
+    [
+        ("", "does not accept the token. An administrator has to check whose", ()),
+        ("k", "does not accept the API key.", ("api_key",)),
+    ],
+)
+async def test_token_in_the_place_of_a_key_is_called_one(
+    api_key: str, words: str, settings: tuple[str, ...], runs: Runs
+) -> None:
+    """Nobody can mend a key that was not sent; a key can be sent as a token, too."""
+    told = await runs.against(replying("{}", 401), api_key=api_key, token="t")
+    assert words in told.ending.message
+    assert told.ending.fault.settings == settings
