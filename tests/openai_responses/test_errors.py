@@ -409,3 +409,16 @@ def test_only_a_short_text_is_read_as_a_body(
     """An event of a stream may have many megabytes, which cost more once read."""
     error = read_api_error({"error": {"message": body % ("x" * length)}})
     assert (error.message == "x" * length) is is_read
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Backend request failed with status 400", "invalid_request"),
+        ("Invalid prompt: it was flagged as a violation.", "invalid_prompt"),
+    ],
+)
+def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -> None:
+    """It has the code of one (can1357/oh-my-pi 9041)."""
+    error = {"error": {"code": "invalid_prompt", "message": message}}
+    assert read_api_error(error).code == code
