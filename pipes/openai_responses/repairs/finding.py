@@ -123,6 +123,7 @@ _REASONING_NOT_TAKEN = re.compile(
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
     r"|provided without its required|Items are not persisted when"
+    r"|Referenced reasoning item \S{1,200} was not found"
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
     r"|Conflicting authenticated continuation"
@@ -145,6 +146,7 @@ _REASONING_IS_MISSING = re.compile(
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
     r"|is missing a `?thought_signature",
@@ -325,10 +327,11 @@ gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litel
 _OWN_EFFORT = "medium"
 """The effort of a model that thinks without being asked."""
 _MUST_THINK = re.compile(
-    r"reasoning is mandatory for this endpoint|only works in thinking mode",
+    r"reasoning is mandatory for this endpoint|only works in thinking mode"
+    r"|always engages in thinking and cannot be disabled",
     re.IGNORECASE,
 )
-"""What OpenRouter and Google say of no effort for a model that always thinks."""
+"""What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
 _CHOICE_NOT_TAKEN = re.compile(
     # DeepSeek; DashScope; Kimi; Anthropic.
     r"does not support this tool_choice|tool_choice parameter does not support being set"
