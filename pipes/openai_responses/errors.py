@@ -386,7 +386,7 @@ def _read_code(
         # not known.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+        case "invalid_prompt" if message.startswith(_NO_POLICY):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -481,6 +481,8 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
+_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
+"""Also with that code: what it says of a request that a server behind it refused."""
 _NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots."""
 

@@ -344,6 +344,7 @@ TOO_LONG = (
     "<400> InternalError.Algo.InvalidParameter: Range of input length should be [1, 9]",
     "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
     "Requested input length 268972 exceeds maximum input length 202751",
+    "prompt tokens (320666) exceed customer model maximum (278528) for model-id",
 )
 """LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot,
 TGI, DashScope and a gateway of a chat."""

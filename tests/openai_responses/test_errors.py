@@ -425,3 +425,16 @@ def test_status_that_a_package_prints_is_that_of_the_server_behind(
     """OpenAI's packages name it before the error (coddy-project/coddy-agent 322)."""
     error = read_api_error({"error": {"message": f"provider: {printed}", "code": 500}})
     assert (error.message, error.status, error.is_relayed) == ("No.", 400, True)
+
+
+@pytest.mark.parametrize(
+    ("message", "code"),
+    [
+        ("Backend request failed with status 400", "invalid_request"),
+        ("Invalid prompt: it was flagged as a violation.", "invalid_prompt"),
+    ],
+)
+def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -> None:
+    """It has the code of one (can1357/oh-my-pi 9041)."""
+    error = {"error": {"code": "invalid_prompt", "message": message}}
+    assert read_api_error(error).code == code

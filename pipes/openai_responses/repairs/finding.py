@@ -121,6 +121,7 @@ _REASONING_NOT_TAKEN = (
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
     r"|provided without its required|Items are not persisted when"
+    r"|Referenced reasoning item \S{1,200} was not found"
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
     r"|Conflicting authenticated continuation"
@@ -142,6 +143,7 @@ _REASONING_IS_MISSING = (
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
     r"|is missing a `?thought_signature"
@@ -252,8 +254,11 @@ gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litel
 34569)."""
 _OWN_EFFORT = "medium"
 """The effort of a model that thinks without being asked."""
-_MUST_THINK = r"reasoning is mandatory for this endpoint|only works in thinking mode"
-"""What OpenRouter and Google say of no effort for a model that always thinks."""
+_MUST_THINK = (
+    r"reasoning is mandatory for this endpoint|only works in thinking mode"
+    r"|always engages in thinking and cannot be disabled"
+)
+"""What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
 _LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
 _TOO_MANY_ITEMS = "array_above_max_length"

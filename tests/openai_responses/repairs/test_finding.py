@@ -266,6 +266,11 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             CallsAsWords(LAST),
         ),
         (
+            "messages[51]: assistant message with tool_calls must include "
+            "reasoning_content.",
+            CallsAsWords(LAST),
+        ),
+        (
             "reasoning_effort='none' is not supported by Harmony. Supported values are: "
             "high, medium, low.",
             ReplaceEffort("none", "low"),
@@ -334,6 +339,7 @@ def test_words_name_the_repair(message: str, repair: Repair) -> None:
         "assistant message cannot be modified.",
         "messages.3.content.0.thinking: each thinking block must contain thinking",
         "The encrypted content for item rs_68bb\ncould not be verified.",
+        "Referenced reasoning item 'rs_1' was not found or has expired",
     ],
 )
 def test_reasoning_that_is_not_taken_is_left_out(message: str) -> None:
@@ -1448,6 +1454,10 @@ def test_function_is_left_out_by_its_name_alone() -> None:
         ),
         (
             "Budget 0 is invalid. This model only works in thinking mode.",
+            parameter("reasoning.effort", "none"),
+        ),
+        (
+            "This model always engages in thinking and cannot be disabled; please use low",
             parameter("reasoning.effort", "none"),
         ),
         ("Thinking budget is not supported for this model.", EFFORT),
