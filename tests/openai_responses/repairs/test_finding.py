@@ -27,7 +27,7 @@ from openai_responses.repairs.finding import (
     find_repair,
     may_be_repaired,
 )
-from openai_responses.repairs.refusal import OwnTexts, named_subject
+from openai_responses.repairs.refusal import OwnTexts, Refusal
 from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
@@ -581,10 +581,10 @@ def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
 def test_subject_combines_index_and_name() -> None:
     """No one can count the items of a request in a log."""
     sent = asking().sent()
-    subject = named_subject(sent, ApiError(param="input[5].id"))
-    assert subject == "input[5] (web_search_call):"
-    assert named_subject(sent, words("'tools[0].x' is bad")) == "tools[0] (look):"
-    assert named_subject(sent, words("'tools[7].x' is bad")) == ""
+    searched = Refusal(ApiError(param="input[5].id"), sent)
+    assert searched.subject == "input[5] (web_search_call):"
+    assert Refusal(words("'tools[0].x' is bad"), sent).subject == "tools[0] (look):"
+    assert Refusal(words("'tools[7].x' is bad"), sent).subject == ""
 
 
 @pytest.mark.parametrize(
