@@ -147,9 +147,16 @@ class SettingFault(NamedTuple):
 NO_FAULT = SettingFault()
 
 
+OWN_MESSAGE = "-"
+"""In the place of such a word: the exception's own text is shown."""
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
+    ending: tuple[str, str] = ("", "")
+    """The kind of ending, and the word of its message (`endings.MESSAGES`); empty if that
+    depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
     is_final = False
@@ -171,6 +178,8 @@ administrator that forbids it, or what an administrator has set up."""
 
 class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
+
+    ending = ("invalid", OWN_MESSAGE)
 
     def __init__(
         self,
@@ -222,7 +231,7 @@ class TimedOut(ResponsesError):
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
+        self.ending = (kind, "")
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
@@ -230,14 +239,19 @@ class TimedOut(ResponsesError):
 class ResponseLost(ResponsesError):
     """A background response that can no longer be read."""
 
+    ending = ("cut", "lost")
+
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+    ending = ("unreadable", OWN_MESSAGE)
 
 
 class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
+    ending = ("malformed", "too_large")
     is_final = True
 
     def __init__(self) -> None:
@@ -247,6 +261,7 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
+    ending = ("malformed", "")
     failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 

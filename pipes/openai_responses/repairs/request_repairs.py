@@ -835,12 +835,7 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (
-    MoveMessages(),
-    SeparateCalls(),
-    GatherInstructions(),
-    StateInstructions(),
-)
+_MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
