@@ -523,10 +523,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
-    if refusal.error.code == UNREAD_REASONING:
-        yield TriedRepair(LeaveOutReasoning(last))
     if refusal.error.code == _OF_THE_SCHEMA:
         yield TriedRepair(StateIds())
+    if refusal.error.code in (_OF_THE_SCHEMA, UNREAD_REASONING):
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
