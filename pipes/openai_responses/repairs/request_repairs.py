@@ -449,22 +449,16 @@ class LeaveOutToolField(RequestRepair):
         return _refused_message(self.key[:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, self.shorten)
+        items = change_added_tools(payload["input"], self.shorten)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
+        return changed
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
         is_known = self.key in PERMIT_NOTHING
         return {key: tool[key] for key in tool if not is_known or key != self.key}
-
-
-def _change_tools(
-    payload: dict[str, Any], change: Callable[[Item], Item]
-) -> dict[str, Any]:
-    """Return a body with other tools, also where they are added in the chat."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
 
 
 @dataclass(frozen=True, slots=True)
