@@ -61,7 +61,6 @@ from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
-    CreditLimit,
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
@@ -686,7 +685,8 @@ def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield a limit for the answer that the account can pay for."""
     affordable = refusal.says(_AFFORDABLE)
     if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
+        limit = LowerLimit(int(affordable[1]), is_of_account=True)
+        yield TriedRepair(limit, is_lasting=False)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:

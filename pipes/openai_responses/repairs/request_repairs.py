@@ -566,38 +566,27 @@ class LimitMedia(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LowerLimit(RequestRepair):
-    """An answer may have no more tokens than the model can write; the guard stays."""
+    """An answer may have no more tokens than the model can write, or than are paid for.
 
-    most: int
-
-    @property
-    def message(self) -> str:
-        return f"The model writes at most {self.most} tokens here: asking for no more."
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if (payload.get("max_output_tokens") or 0) <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
-
-
-@dataclass(frozen=True, slots=True)
-class CreditLimit(RequestRepair):
-    """An answer may have no more tokens than the account can pay for.
-
-    Without a limit OpenRouter counts the longest answer that the model can write.
+    The guard stays. Without one OpenRouter counts the longest answer that the model can
+    write, so it gets one where the account is the limit.
     """
 
     most: int
+    is_of_account: bool = False
 
     @property
     def message(self) -> str:
-        return f"The account can pay for {self.most} more tokens: asking for no more."
+        if self.is_of_account:
+            return (
+                f"The account can pay for {self.most} more tokens: asking for no more."
+            )
+        return f"The model writes at most {self.most} tokens here: asking for no more."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         limit = payload.get("max_output_tokens")
-        if limit is not None and limit <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
+        is_lower = self.is_of_account if limit is None else self.most < limit
+        return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
 class StateDetail(RequestRepair):

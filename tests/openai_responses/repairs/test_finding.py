@@ -32,7 +32,6 @@ from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
-    CreditLimit,
     GatherInstructions,
     JoinMessages,
     LeaveOutEmptyTexts,
@@ -1271,7 +1270,10 @@ def test_answer_that_the_account_can_pay_for(
     tried = tried_after(words(message), 402, max_output_tokens=limit)
     assert bool(tried) is is_met
     if tried:
-        assert (tried.repair, tried.is_lasting) == (CreditLimit(affordable), False)
+        assert (tried.repair, tried.is_lasting) == (
+            LowerLimit(affordable, is_of_account=True),
+            False,
+        )
         body = asking(max_output_tokens=limit, repairs=(tried.repair,)).payload()
         assert body["max_output_tokens"] == affordable
     assert tried_after(words(message), 402, max_output_tokens=900) is None
