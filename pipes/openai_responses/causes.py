@@ -241,20 +241,17 @@ _PHRASES = (
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        r"\bmodel\b.{0,200}(does not exist|not found)|invalid model"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
-        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
         # DashScope; OpenRouter.
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
-        r"|\bunsupported model\b|is not a valid model ID\b",
-        "model_not_found",
-    ),
-    (
+        r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
-        r"no endpoints found for|no available channel for model"
+        r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '/v1/responses' API"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
@@ -304,9 +301,11 @@ _CERTAIN_PHRASES = (
     # Azure, with a status of 401: a role of Entra ID
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
-    # Azure, of a dated version in the address
     (
-        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        # Azure, of a dated version in the address
+        r"Responses API is enabled only for api-version|\AAPI version not supported"
+        # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+        r"|\AUnexpected endpoint or method\.",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -339,16 +338,14 @@ _CERTAIN_PHRASES = (
         r"\bmodel requires more system memory\b|\binsufficient system resources",
         NO_MEMORY,
     ),
-    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # DeepSeek, MiniMax: with the code of any refusal, or with none
-    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
-    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
     (
-        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        # 403, code "The caller does not have permission to execute the specified
+        # operation" (theopenco/llmgateway 1785)
+        r"\AContent violates usage guidelines"
+        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+        r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
     ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,

@@ -41,19 +41,14 @@ from openai_responses.causes import (
 from openai_responses.errors import (
     CONTENT_FILTER,
     NO_FAULT,
+    OWN_MESSAGE,
     UNREAD_REASONING,
-    AnswerTooLarge,
     ApiError,
     ApiRefused,
     Failure,
-    InvalidRequest,
-    MalformedEvent,
-    ResponseLost,
     ResponsesError,
     SafetyNotice,
     SettingFault,
-    TimedOut,
-    UnreadableAnswer,
 )
 from openai_responses.redaction import redact, redact_beginning
 from openai_responses.waits import told_wait
@@ -454,30 +449,14 @@ def _time_to_wait(form: str, error: ApiError) -> str:
     return "some hours or days" if form == _PLAN_LIMIT else "a minute"
 
 
-_OWN_MESSAGE = "-"
-"""In the place of a word of MESSAGES: the exception's own text is shown."""
-_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
-    MalformedEvent: ("malformed", ""),
-    AnswerTooLarge: ("malformed", "too_large"),
-    ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
-    InvalidRequest: ("invalid", _OWN_MESSAGE),
-}
-"""Kind and word of the message for each exception and its subclasses."""
-
-
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
-    if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
-    for ancestor in type(error).__mro__:  # shells have errors of their own
-        if ancestor in _EXCEPTIONS:
-            kind, word = _EXCEPTIONS[ancestor]
-            break
-    if word == _OWN_MESSAGE:
+    kind, word = error.ending
+    if not kind:
+        kind, word = ("cut", "") if has_begun else ("unreachable", OWN_MESSAGE)
+    if word == OWN_MESSAGE:
         return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 

@@ -156,9 +156,16 @@ class SettingFault(NamedTuple):
 NO_FAULT = SettingFault()
 
 
+OWN_MESSAGE = "-"
+"""In the place of such a word: the exception's own text is shown."""
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
+    ending: tuple[str, str] = ("", "")
+    """The kind of ending, and the word of its message (`endings.MESSAGES`); empty if that
+    depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
     is_final = False
@@ -180,6 +187,8 @@ administrator that forbids it, or what an administrator has set up."""
 
 class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
+
+    ending = ("invalid", OWN_MESSAGE)
 
     def __init__(
         self,
@@ -231,7 +240,7 @@ class TimedOut(ResponsesError):
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
+        self.ending = (kind, "")
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
@@ -239,14 +248,19 @@ class TimedOut(ResponsesError):
 class ResponseLost(ResponsesError):
     """A background response that can no longer be read."""
 
+    ending = ("cut", "lost")
+
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+    ending = ("unreadable", OWN_MESSAGE)
 
 
 class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
+    ending = ("malformed", "too_large")
     is_final = True
 
     def __init__(self) -> None:
@@ -256,6 +270,7 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
+    ending = ("malformed", "")
     failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
@@ -636,8 +651,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
-        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [_printed_row(row) for row in printed]
+        rows: list[JsonObject] = []
+        for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
+            place: list[object] = ["body"]
+            for key in _PRINTED_KEY.findall(row[1]):
+                place.append(int(key) if key.isdecimal() else key[1:-1])
+            rows.append({"loc": place, "msg": row[2][1:-1]})
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -671,14 +690,6 @@ def _read_printed(text: str) -> object:
         with suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             return ast.literal_eval(text[: end.end()])
     return None
-
-
-def _printed_row(row: re.Match[str]) -> JsonObject:
-    """Return a row of FastAPI's as its body would have it."""
-    place: list[object] = ["body"]
-    for key in _PRINTED_KEY.finditer(row[1]):
-        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
-    return {"loc": place, "msg": row[2][1:-1]}
 
 
 _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")

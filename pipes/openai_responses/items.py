@@ -6,14 +6,7 @@ the API wants of them then: docs/reference/responses-api.md, "Items in later req
 
 import json
 import re
-from collections.abc import (
-    Callable,
-    Container,
-    Iterable,
-    Iterator,
-    Mapping,
-    Sequence,
-)
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from openai_responses.digest import hex_digest

@@ -55,7 +55,7 @@ from openai_responses.loop.tagged_thoughts import (
 )
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
-from openai_responses.repairs.refusal import named_parameter, named_subject
+from openai_responses.repairs.refusal import Refusal
 from openai_responses.requests.build import (
     ResponsesRequest,
     strict_payload,
@@ -333,7 +333,7 @@ class Attempt:
                 # Gateways name a safeguard in words alone, which the request could not
                 # have said: an administrator can leave it out of all requests.
                 refused = self.error.error
-                named = named_parameter(self.request.sent(), refused)
+                named = Refusal(refused, self.request.sent()).parameter
                 if named in STRICT_LACKS:
                     refused = refused._replace(param=named)
                     ending = ending_of_refusal(self.error.status, refused)
@@ -373,7 +373,7 @@ class Attempt:
             )
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
-        subject = named_subject(self.request.sent(), trace.error)
+        subject = Refusal(trace.error, self.request.sent()).subject
         return trace._replace(subject=subject)
 
 

@@ -22,7 +22,7 @@ from openai_responses.loop.background_attempt import BackgroundAttempt
 from openai_responses.loop.events import ModelAnswer, RunEvent, Status
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.finding import TriedRepair, blind_repair, find_repair
-from openai_responses.repairs.refusal import SentRequest, named_subject
+from openai_responses.repairs.refusal import Refusal, SentRequest
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import is_approval_request
 from openai_responses.retries import CLOUDFLARE_STATUS, loading_wait, retry_wait
@@ -177,7 +177,7 @@ class _NextAttempt:
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
-        subject = named_subject(sent, tried.error)
+        subject = Refusal(tried.error, sent).subject
         self._repaired += 1
         repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})

@@ -10,12 +10,7 @@ from collections.abc import Iterable
 
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import HiddenMessage, RunEvent
-from openai_responses.transport.stream import (
-    ItemAdded,
-    ItemDone,
-    ItemEvent,
-    TextDelta,
-)
+from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 
 
 class RepeatedMessages:

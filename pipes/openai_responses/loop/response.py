@@ -45,13 +45,7 @@ own tools do, if its call is known; nobody answers the call again.
 import json
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Sequence,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal

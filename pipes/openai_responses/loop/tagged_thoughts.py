@@ -243,14 +243,11 @@ class _TaggedMessage:
 
     def feed(self, text: str) -> list[RunEvent]:
         """Return what is shown of more text."""
-        return self._show_all(self.text.feed(text))
+        return [event for piece in self.text.feed(text) for event in self._show(piece)]
 
     def read_rest(self) -> list[RunEvent]:
         """Return what was held back; whatever follows is the answer."""
-        return self._show_all(self.text.close())
-
-    def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
-        return [event for piece in pieces for event in self._show(piece)]
+        return [event for piece in self.text.close() for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""

@@ -30,17 +30,8 @@ from openai_responses.items import CALL_OUTPUTS, Item, item_type, json_text
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
-from openai_responses.loop.spending import (
-    Budget,
-    EarlierSpending,
-    PausableClock,
-    Pause,
-)
-from openai_responses.redaction import (
-    describe_exception,
-    redact,
-    redact_beginning,
-)
+from openai_responses.loop.spending import Budget, EarlierSpending, PausableClock, Pause
+from openai_responses.redaction import describe_exception, redact, redact_beginning
 from openai_responses.transport.stream import NO_CARD
 
 Approval = Literal["auto", "ask", "deny"]

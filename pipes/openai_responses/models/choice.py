@@ -179,8 +179,9 @@ def _parse_date(text: str | None) -> date | None:
         return None
 
 
-_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
+_SMALL_MODEL = "gpt-6.1-terra"
+_LARGE_MODEL = "gpt-6.1-sol"
+"""What the automatic name may mean."""
 
 _LONG_QUESTION = 600
 """Characters from which on the large model answers."""
@@ -195,16 +196,15 @@ def choose_auto_model(
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` has the families of the models that answered in this chat, in order.
     """
-    if name not in _AUTO_MODELS:
+    if name != AUTO_MODEL:
         return None
-    small, large = _AUTO_MODELS[name]
     for model in earlier:
-        if model in (small, large):
+        if model in (_SMALL_MODEL, _LARGE_MODEL):
             return model, "it began this chat"
     reason = _reason_for_large(first, tools)
     if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
+        return _LARGE_MODEL, reason
+    return _SMALL_MODEL, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:

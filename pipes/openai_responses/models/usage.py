@@ -14,12 +14,7 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any, NamedTuple
 
-from openai_responses.items import (
-    Item,
-    container_ids,
-    is_billed_search,
-    is_image_call,
-)
+from openai_responses.items import Item, container_ids, is_billed_search, is_image_call
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.models.catalog import CATALOG_IMAGE_PRICES
 from openai_responses.models.facts import ModelFacts, ModelPrices

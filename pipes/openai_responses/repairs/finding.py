@@ -61,7 +61,6 @@ from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
-    CreditLimit,
     GatherInstructions,
     JoinMessages,
     LeaveOutBackground,
@@ -546,10 +545,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
         yield TriedRepair(AnswersAsTexts())
-    if refusal.error.code == UNREAD_REASONING:
-        yield TriedRepair(LeaveOutReasoning(last))
     if refusal.error.code == _OF_THE_SCHEMA:
         yield TriedRepair(StateIds())
+    if refusal.error.code in (_OF_THE_SCHEMA, UNREAD_REASONING):
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
@@ -710,7 +708,8 @@ def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield a limit for the answer that the account can pay for."""
     affordable = refusal.says(_AFFORDABLE)
     if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
+        limit = LowerLimit(int(affordable[1]), is_of_account=True)
+        yield TriedRepair(limit, is_lasting=False)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:

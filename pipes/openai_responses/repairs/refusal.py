@@ -290,12 +290,6 @@ class Place(NamedTuple):
         return tuple(re.findall(r"\.(\w+)", self.path))
 
     @property
-    def subject(self) -> str:
-        """What the log calls it: no one can count the items of a request."""
-        named = {"type": item_type(self.value), **self.value}
-        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
-
-    @property
     def inner_tool(self) -> Item | None:
         """The tool of an item with tools, if the path leads to one."""
         match = re.match(r"\.tools\[(\d{1,6})\]", self.path)
@@ -366,6 +360,15 @@ class Refusal:
         if number >= len(rows):
             return None
         return Place(list_name, number, match[3], rows[number])
+
+    @property
+    def subject(self) -> str:
+        """What the log calls the place: no one can count the items of a request."""
+        place = self.place
+        if place is None:
+            return ""
+        named = {"type": item_type(place.value), **place.value}
+        return f"{place.list_name}[{place.number}] ({tool_name(named)}):"
 
     @property
     def has_named_place(self) -> bool:
@@ -475,14 +478,3 @@ class Refusal:
         listed = _LISTED_VALUES.search(self.words)
         names = listed[1].split(", ") if listed else []
         return {*_QUOTED.findall(self.words), *names}
-
-
-def named_parameter(sent: SentRequest, error: ApiError) -> str:
-    """Return the parameter that an error names anywhere; empty for none."""
-    return Refusal(error, sent).parameter
-
-
-def named_subject(sent: SentRequest, error: ApiError) -> str:
-    """Return the item or tool that an error names, for the log; empty for none."""
-    place = Refusal(error, sent).place
-    return place.subject if place else ""

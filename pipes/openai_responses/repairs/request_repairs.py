@@ -456,22 +456,16 @@ class LeaveOutToolField(RequestRepair):
         return _refused_message(self.key[:_MAX_TYPE])
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, self.shorten)
+        items = change_added_tools(payload["input"], self.shorten)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
+        return changed
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
         is_known = self.key in PERMIT_NOTHING
         return {key: tool[key] for key in tool if not is_known or key != self.key}
-
-
-def _change_tools(
-    payload: dict[str, Any], change: Callable[[Item], Item]
-) -> dict[str, Any]:
-    """Return a body with other tools, also where they are added in the chat."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -579,38 +573,27 @@ class LimitMedia(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LowerLimit(RequestRepair):
-    """An answer may have no more tokens than the model can write; the guard stays."""
+    """An answer may have no more tokens than the model can write, or than are paid for.
 
-    most: int
-
-    @property
-    def message(self) -> str:
-        return f"The model writes at most {self.most} tokens here: asking for no more."
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if (payload.get("max_output_tokens") or 0) <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
-
-
-@dataclass(frozen=True, slots=True)
-class CreditLimit(RequestRepair):
-    """An answer may have no more tokens than the account can pay for.
-
-    Without a limit OpenRouter counts the longest answer that the model can write.
+    The guard stays. Without one OpenRouter counts the longest answer that the model can
+    write, so it gets one where the account is the limit.
     """
 
     most: int
+    is_of_account: bool = False
 
     @property
     def message(self) -> str:
-        return f"The account can pay for {self.most} more tokens: asking for no more."
+        if self.is_of_account:
+            return (
+                f"The account can pay for {self.most} more tokens: asking for no more."
+            )
+        return f"The model writes at most {self.most} tokens here: asking for no more."
 
     def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
         limit = payload.get("max_output_tokens")
-        if limit is not None and limit <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
+        is_lower = self.is_of_account if limit is None else self.most < limit
+        return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
 class StateDetail(RequestRepair):
@@ -842,12 +825,7 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (
-    MoveMessages(),
-    SeparateCalls(),
-    GatherInstructions(),
-    StateInstructions(),
-)
+_MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""

@@ -45,48 +45,37 @@ _KEPT_IN_STRICT_MODE = frozenset(
 )
 """Keywords that strict mode takes as they are."""
 
-_DROPPED_IN_STRICT_MODE = frozenset(
-    {
-        "$comment",
-        "$defs",
-        "contentEncoding",
-        "contentMediaType",
-        "default",
-        "definitions",
-        "deprecated",
-        "examples",
-        "maxLength",
-        "maxProperties",
-        "minLength",
-        "minProperties",
-        "readOnly",
-        "title",
-        "uniqueItems",
-        "writeOnly",
-    }
-)
-"""Keywords that the guide does not list, and that only describe values or limit them.
-
-`default` and `minLength` are accepted all the same (recorded); of the others nobody says
-it. Definitions are among them: a schema that refers to one has no strict form.
-"""
-
-_CHANGED_IN_STRICT_MODE = frozenset(
-    {
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "format",
-        "items",
-        "oneOf",
-        "properties",
-        "required",
-        "type",
-    }
-)
-_SIMPLE_KEYWORDS = (
-    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
-)
+_SIMPLE_KEYWORDS = _KEPT_IN_STRICT_MODE | {
+    # These get another form.
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "format",
+    "items",
+    "oneOf",
+    "properties",
+    "required",
+    "type",
+    # These go: the guide does not list them, and they only describe values or limit
+    # them. `default` and `minLength` are accepted all the same (recorded); of the others
+    # nobody says it. A schema that refers to a definition has no strict form.
+    "$comment",
+    "$defs",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "definitions",
+    "deprecated",
+    "examples",
+    "maxLength",
+    "maxProperties",
+    "minLength",
+    "minProperties",
+    "readOnly",
+    "title",
+    "uniqueItems",
+    "writeOnly",
+}
 
 _STRICT_FORMATS = frozenset(
     {

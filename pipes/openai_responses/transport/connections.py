@@ -10,13 +10,7 @@ import inspect
 import json
 import re
 import ssl
-from collections.abc import (
-    AsyncIterator,
-    Awaitable,
-    Coroutine,
-    Iterator,
-    Mapping,
-)
+from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Mapping
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime

@@ -27,12 +27,11 @@ from openai_responses.repairs.finding import (
     find_repair,
     may_be_repaired,
 )
-from openai_responses.repairs.refusal import OwnTexts, named_subject
+from openai_responses.repairs.refusal import OwnTexts, Refusal
 from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
-    CreditLimit,
     GatherInstructions,
     JoinMessages,
     LeaveOutEmptyTexts,
@@ -617,10 +616,10 @@ def test_stream_that_cannot_be_read_says_nothing_about_others() -> None:
 def test_subject_combines_index_and_name() -> None:
     """No one can count the items of a request in a log."""
     sent = asking().sent()
-    subject = named_subject(sent, ApiError(param="input[5].id"))
-    assert subject == "input[5] (web_search_call):"
-    assert named_subject(sent, words("'tools[0].x' is bad")) == "tools[0] (look):"
-    assert named_subject(sent, words("'tools[7].x' is bad")) == ""
+    searched = Refusal(ApiError(param="input[5].id"), sent)
+    assert searched.subject == "input[5] (web_search_call):"
+    assert Refusal(words("'tools[0].x' is bad"), sent).subject == "tools[0] (look):"
+    assert Refusal(words("'tools[7].x' is bad"), sent).subject == ""
 
 
 @pytest.mark.parametrize(
@@ -1326,7 +1325,10 @@ def test_answer_that_the_account_can_pay_for(
     tried = tried_after(words(message), 402, max_output_tokens=limit)
     assert bool(tried) is is_met
     if tried:
-        assert (tried.repair, tried.is_lasting) == (CreditLimit(affordable), False)
+        assert (tried.repair, tried.is_lasting) == (
+            LowerLimit(affordable, is_of_account=True),
+            False,
+        )
         body = asking(max_output_tokens=limit, repairs=(tried.repair,)).payload()
         assert body["max_output_tokens"] == affordable
     assert tried_after(words(message), 402, max_output_tokens=900) is None

@@ -41,7 +41,7 @@ async def test_limit_that_runs(
     for step in steps:
         step(deadlines)
     assert seconds_left(deadlines) == left
-    assert deadlines.timeout_error().kind == kind
+    assert deadlines.timeout_error().ending[0] == kind
 
 
 @pytest.mark.parametrize("arrived", [EVENT, BYTES])
@@ -74,7 +74,7 @@ async def test_nearest_limit_counts(
     deadlines = Deadlines(Timeouts(first_event=60.0, idle=20.0, total=total))
     deadlines.event_arrived()
     assert seconds_left(deadlines) == left
-    assert deadlines.timeout_error().kind == kind
+    assert deadlines.timeout_error().ending[0] == kind
 
 
 async def test_total_runs_over_all_attempts() -> None:
