@@ -12,7 +12,7 @@ ending, or with none, is stored under its name with `.bin`, which is only downlo
 import re
 from types import MappingProxyType
 
-_MAX_NAME = 200
+_MAX_FILE_NAME = 200
 """Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
 _MAX_ENDING = 20
 
@@ -123,9 +123,9 @@ def shorten_name(name: str) -> str:
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
     """
-    if len(name) <= _MAX_NAME:
+    if len(name) <= _MAX_FILE_NAME:
         return name
-    return name[: _MAX_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
+    return name[: _MAX_FILE_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> tuple[str, str]:

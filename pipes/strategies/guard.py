@@ -47,7 +47,8 @@ class GuardedTools:
         """Start without failures; `next_judge` decides about the calls left over."""
         self._tools = tools
         self._next_judge = next_judge
-        self._failed: dict[str, Item] = {}
+        self._failed: set[str] = set()
+        """The signatures of the calls that raised."""
 
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
@@ -83,14 +84,11 @@ class GuardedTools:
         verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
         return Judgment(verdicts, judgment.question)
 
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that raised, for later rounds."""
-        return list(self._failed.values())
-
     def record_failed_call(self, call: Item) -> None:
         """Remember a call that raised in an earlier round."""
+        name = str(call.get("name") or "")
         with suppress(ValueError):
-            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
+            self._failed.add(self._signature(name, parse_arguments(call)))
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, None for an unknown tool."""
@@ -119,14 +117,8 @@ class GuardedTools:
         except TimeoutError:
             raise
         except (Exception, SystemExit):
-            self._record_failure(name, arguments)
+            self._failed.add(self._signature(name, arguments))
             raise
-
-    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember a call, so that it is not made again."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is equal for calls with the same checked arguments."""

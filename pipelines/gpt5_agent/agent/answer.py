@@ -300,7 +300,6 @@ class _Agent:
             "style": self._prepared.style,
             "usage": counts,
             "seconds": round(self._noted_until - self._round_began, 3),
-            "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
         }
         return RoundEnded(

@@ -125,10 +125,6 @@ class ChatJudge:
         names = (*self._own_names, *self._host_names)
         return any(self._approver.rule_for(name) == "ask" for name in names)
 
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
-        return self._tools.failed_calls()
-
     async def judge(self, calls: Sequence[Item]) -> Judgment:
         """Return what happens to the calls.
 

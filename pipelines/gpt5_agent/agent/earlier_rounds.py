@@ -15,7 +15,7 @@ from gpt5_agent.tools.confirmations import (
     read_confirmations,
     read_tool_calls,
 )
-from openai_responses.items import Item, content_parts, is_call
+from openai_responses.items import Item, is_call
 from openai_responses.json_input import as_list, as_mapping, as_text, parse_json_object
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.models.usage import Usage, read_dollars
@@ -92,7 +92,6 @@ def read_earlier_rounds(
     # What the answers of the model noted, and their calls that we signed.
     usages: list[Usage] = []
     seconds: list[float] = []
-    noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
         usage = _read_usage(turn)
@@ -101,7 +100,6 @@ def read_earlier_rounds(
         noted_seconds = turn.notes.get("seconds")
         if isinstance(noted_seconds, int | float):
             seconds.append(noted_seconds)
-        noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
                 signed_calls.append(item)
@@ -112,7 +110,7 @@ def read_earlier_rounds(
             usages=tuple(usages),
             seconds=sum(seconds),
         ),
-        failed=(*_find_failed_calls(calls, outputs), *noted_failures),
+        failed=tuple(_find_failed_calls(calls, outputs)),
         answers=answers,
         signed_calls=tuple(signed_calls) if answers else (),
         open_turn=open_turn,

@@ -32,8 +32,8 @@ from shells.valve_messages import PIPELINE_SHELL
 from shells.valve_texts import read_json_valve
 from strategies.parameters import ParameterValves
 
-_QUOTED = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
-_quote_code = partial(re.compile("`([^`]*)`").sub, _QUOTED)
+_IN_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
+_quote_code = partial(re.compile("`([^`]*)`").sub, _IN_QUOTES)
 """Puts quotes in the place of Markdown's backticks: the page shows plain text."""
 
 

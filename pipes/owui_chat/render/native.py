@@ -113,6 +113,23 @@ class _OpenThought:
         return {"content": [text_part("reasoning", text)]}
 
 
+@dataclass(slots=True)
+class _ShownItem:
+    """An item of the run on the page."""
+
+    host_index: int
+    """Its place among the host's."""
+    began: float
+    thought: _OpenThought | None = None
+    """That of reasoning that the run has not ended."""
+    marker: str = ""
+    """In front of its text."""
+    last_part: int | None = None
+    """The part of its last text."""
+    unshown_arguments: str = ""
+    """Those of a call that wait for more."""
+
+
 class NativeRenderer:
     """Shows one run."""
 
@@ -144,30 +161,20 @@ class NativeRenderer:
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
         self._is_compacting = False
-        self._host_indexes: dict[int, int] = {}
-        """The place of each item on the page among the host's, by its output index."""
-        self._markers: dict[int, str] = {}
-        """The marker in front of its text."""
-        self._started: dict[int, float] = {}
-        """When it began."""
-        self._last_part: dict[int, int] = {}
-        """The part of its last text."""
-        self._thoughts: dict[int, _OpenThought] = {}
-        """Those that the run has not ended, by their output indexes."""
-        self._unfollowed: dict[int, _OpenThought] = {}
-        """Those that nothing has followed yet."""
+        self._items: dict[int, _ShownItem] = {}
+        """By their output indexes."""
+        self._unfollowed: dict[int, _ShownItem] = {}
+        """The thoughts that nothing has followed yet."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
-        self._unshown_arguments: dict[int, str] = {}
-        """Those of calls that wait for more, by output index."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
-            case TextDelta() if event.output_index in self._host_indexes:
+            case TextDelta() if event.output_index in self._items:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
                 commentary = Commentary(self.shown)
@@ -175,7 +182,7 @@ class NativeRenderer:
                 yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._host_indexes:
+            case ItemDone() if event.output_index in self._items:
                 yield from self._end(event)
             case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
                 # The event only shows on the page that it lasts; the host stores the
@@ -219,8 +226,8 @@ class NativeRenderer:
                 host_index: int | None = None
                 if event.output_index in self._commentary:
                     host_index = self._commentary[event.output_index].host_index
-                elif event.output_index is not None:
-                    host_index = self._host_indexes.get(event.output_index)
+                elif event.output_index in self._items:
+                    host_index = self._items[event.output_index].host_index
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
@@ -310,41 +317,39 @@ class NativeRenderer:
         """Return the beginning of an item."""
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
-        self._host_indexes[event.output_index] = len(self.shown.items)
-        self._started[event.output_index] = self._now()
+        shown = _ShownItem(len(self.shown.items), self._now())
+        self._items[event.output_index] = shown
         if item_type(event.item) == "reasoning":
-            thought = _OpenThought()
-            self._thoughts[event.output_index] = thought
-            self._unfollowed[event.output_index] = thought
+            shown.thought = _OpenThought()
+            self._unfollowed[event.output_index] = shown
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         """Yield more text, after the marker that waited for it."""
+        shown = self._items[event.output_index]
         marker = self._take_marker()
         if marker:
-            self._markers[event.output_index] = marker
+            shown.marker = marker
         # The page joins the parts of a summary, so all parts are shown as one.
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
         is_thought = event.kind in ("summary", "reasoning")
-        gap = "\n\n" if is_thought and event.part != last_part else ""
-        text = marker + gap + event.text
-        thought = self._thoughts.get(event.output_index)
+        is_next = shown.last_part not in (None, event.part)
+        shown.last_part = event.part
+        text = marker + ("\n\n" if is_thought and is_next else "") + event.text
+        thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
             if thought.ends < _MOST_ENDS:
-                self._unfollowed[event.output_index] = thought
+                self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if event.kind == "arguments":
-            text = self._unshown_arguments.pop(event.output_index, "") + text
-            if len(text) < _FEW_ARGUMENTS:
-                self._unshown_arguments[event.output_index] = text
+            text = shown.unshown_arguments + text
+            shown.unshown_arguments = text if len(text) < _FEW_ARGUMENTS else ""
+            if shown.unshown_arguments:
                 return
         if text:
-            host_index = self._host_indexes[event.output_index]
             said = self._say(event)
-            yield self.shown.grow(host_index, event.kind, text, said)
+            yield self.shown.grow(shown.host_index, event.kind, text, said)
 
     def _say(self, event: TextDelta) -> Chunk:
         """Return the text as a delta of Chat Completions.
@@ -367,48 +372,46 @@ class NativeRenderer:
         last as long as the whole answer. Each end has the whole thought, so one that
         goes on again and again has its last end from the run.
         """
-        if follows.output_index in self._thoughts:
+        following = self._items.get(follows.output_index)
+        if following and following.thought:
             return
-        for index, thought in self._unfollowed.items():
-            thought.end = self._now()
-            thought.ends += 1
-            host_index = self._host_indexes[index]
-            item = {**self.shown.items[host_index], **thought.fields()}
-            seconds = round(thought.end - self._started[index])
-            yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        for shown in self._unfollowed.values():
+            if shown.thought:
+                shown.thought.end = self._now()
+                shown.thought.ends += 1
+                begun = self.shown.items[shown.host_index]
+                item = self._thought_item(shown, {**begun, **shown.thought.fields()})
+                yield self.shown.end(shown.host_index, item)
         self._unfollowed = {}
+
+    def _thought_item(self, shown: _ShownItem, item: Item) -> Item:
+        """Return a thought with its duration, up to now or to what followed it."""
+        end = shown.thought.end if shown.thought else None
+        seconds = (self._now() if end is None else end) - shown.began
+        return reasoning_host_item(item, round(seconds))
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        host_index = self._host_indexes[index]
+        shown = self._items[index]
         self._unfollowed.pop(index, None)
-        self._unshown_arguments.pop(index, None)
+        shown.unshown_arguments = ""
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
-                del self._host_indexes[index]
-                item = self._unfinished_thought(index, host_index)
+                del self._items[index]
+                begun = self.shown.items[shown.host_index]
+                item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
+                if shown.thought and shown.thought.texts:
+                    read = {**begun, **shown.thought.fields()}
+                    item = self._thought_item(shown, read)
             case "message":
-                text = self._markers.get(index, "") + event.shown
                 self._has_text = self._has_text or bool(event.shown.strip())
-                item = message_host_item(event.item, text)
+                item = message_host_item(event.item, shown.marker + event.shown)
             case "reasoning":
-                thought = self._thoughts.pop(index, None)
-                end = thought.end if thought else None
-                seconds = (self._now() if end is None else end) - self._started[index]
-                item = reasoning_host_item(event.item, round(seconds))
+                item = self._thought_item(shown, event.item)
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(host_index, item)
+        shown.thought = None
+        yield self.shown.end(shown.host_index, item)
         yield from self.shown.add_files(event.card)
-
-    def _unfinished_thought(self, index: int, host_index: int) -> Item:
-        """Return what stays of a thought that no attempt finished."""
-        begun = self.shown.items[host_index]
-        thought = self._thoughts.pop(index, None)
-        if thought is None or not thought.texts:
-            return {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
-        end = self._now() if thought.end is None else thought.end
-        seconds = round(end - self._started[index])
-        return reasoning_host_item({**begun, **thought.fields()}, seconds)

@@ -369,8 +369,8 @@ FAILURE = {"isError": True, "content": [{"type": "text", "text": "No such city."
 def test_r21_own_failures_are_remembered_over_rounds_of_the_host(
     tool: WeatherTool, calls_made: int, chat_of: ChatMaker
 ) -> None:
-    """They are noted where the host keeps them for us; an error that a tool returns
-    is none of them."""
+    """Their outputs tell them, which the host keeps; an error that a tool returns is
+    none of them."""
     chat = chat_of(
         looking(1, "get_weather", "host_weather", city="Bern"),
         looking(2, "get_weather", city="Bern"),
