@@ -55,6 +55,12 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         *texts_of("openai_responses.causes", "_PHRASES"),
         *texts_of("openai_responses.causes", "_CERTAIN_PHRASES"),
     ],
+    "openai_responses.repairs.refusal: phrase": [
+        text
+        for name in vars(import_module("openai_responses.repairs.finding"))
+        if name.startswith("_") and name.isupper()
+        for text in texts_of("openai_responses.repairs.finding", name)
+    ],
     # Schemas of the settings of administrators.
     "openai_responses.json_input: schema": [
         *texts_of("owui_manifold.call.model_valves", "_OVERRIDE_FORMS"),

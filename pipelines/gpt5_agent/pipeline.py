@@ -200,10 +200,8 @@ class Pipeline:
 
     def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
-        messages = list(settings.problems)
         unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
-        if unknown_keys:
-            messages.append(unknown_keys)
+        messages = [*filter(None, [unknown_keys]), *settings.problems]
         for message in messages:
             if self._logged.first_time(message):
                 log.warn(message)

@@ -9,12 +9,14 @@ from openai_responses.redaction import describe_exception, redact_beginning
 from shells.answer_log import AnswerLog, LogLevel
 from shells.valve_messages import Shell, advised_ending, error_message
 
+_NOTHING_SENT = "nothing was sent: {}"
+
 
 def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
     """Log why there is no answer; return the message to show, with its error id."""
     if isinstance(error, ResponsesError):
         message = error_message(error, shell)
-        log.warn(f"nothing was sent: {message}")
+        log.warn(_NOTHING_SENT.format(message))
     else:
         message = (
             f"Something in this {shell.noun} went wrong. Try again; if the problem "
@@ -89,11 +91,14 @@ def _report_failure(
     answer = server_message(log, f"{trace.subject} {error.message}".strip())
     # Without an answer, our own message is all that says why.
     cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
-    log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-        f"param {param}, {', '.join(ids)}. {cause}",
-    )
     ending = advised_ending(ended.ending, shell)
+    if ending.kind == "invalid":
+        log.warn(_NOTHING_SENT.format(ending.message))
+    else:
+        log.warn(
+            f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
+            f"param {param}, {', '.join(ids)}. {cause}",
+        )
     shown = with_error_id(log, message or ending.message)
     if is_admin:
         shown = f"{shown} {answer}".strip()

@@ -79,7 +79,8 @@ class ValveReader:
             else:
                 self.dropped.add(name)
         for valve, values in fields.items():
-            accepted[valve] = json.dumps(values)
+            given = json.loads(accepted.get(valve) or "{}")
+            accepted[valve] = json.dumps({**values, **given})
         return valves_class.model_validate(accepted)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import manifold.models
+from calls.outcomes import split_id
 from doors.talk import Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
@@ -45,6 +46,11 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     # The pipe leaves all calls of a client's functions to it, as without an agent; a
     # pipeline goes on by itself where a call cannot be made.
     "a client's calls are checked": {PIPE: False, PIPELINE: True},
+    # The pipe tells a mistake until it is corrected; the agents once an hour, and the
+    # log at their start: an administrator is not in front of their valves.
+    "a wrong valve is told again": {PIPE: True, PIPELINE: False},
+    # The Pipelines server sends whatever a pipeline returns with status 200.
+    "status of a request that cannot be sent": {PIPE: 400, PIPELINE: None},
 }
 POLICIES = (
     "<persistence>",
@@ -372,6 +378,7 @@ async def test_a_whole_answer_has_thoughts_as_reasoning(
     assert message["content"].strip() == "It is `408 m`."
     assert message.get("reasoning_content", "") == "I know this." * shows
     assert whole["usage"]["total_tokens"] > 0
+    assert "response_id" not in whole["usage"]
     assert whole["execution_metadata"]["rounds"] == 1
     assert ("output" in whole) is (reader == "page-whole")
     assert "think>" not in turn.drawn
@@ -615,3 +622,84 @@ async def test_a_thought_that_a_client_gives_back_is_before_its_call(
     end = ["reasoning"] * kept + ["function_call", "function_call_output"]
     assert kinds[-2 - kept :] == end
     assert kinds.count("reasoning") == kept
+
+
+NO_SCHEMA = (
+    "The setting response_format cannot be sent: json_schema has to be a JSON object "
+    'with the schema under "schema".'
+)
+
+
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+async def test_a_format_without_a_schema_is_a_bad_request(
+    door: Door, reader: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In OpenAI's form for programs: free text would be read as JSON (R25)."""
+    question = Question("Hi", body={"response_format": {"type": "json_schema"}})
+    [turn] = await door.talk(question, reader=reader)
+
+    assert turn.requests == []
+    assert turn.text == ""
+    [error] = [chunk["error"] for chunk in turn.chunks if "error" in chunk]
+    message, error_id = split_id(error.pop("message"))
+    assert message == NO_SCHEMA
+    assert f"{error_id} nothing was sent: {NO_SCHEMA}" in caplog.messages
+    if reader.startswith("plain"):
+        assert error == {
+            "type": "invalid_request_error",
+            "param": "response_format",
+            "code": None,
+            "status": 400,
+        }
+    if reader == "plain-whole":
+        status = DIFFERENCES["status of a request that cannot be sent"][door.name]
+        assert turn.answers[0].get("status") == status
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ({"messages": ["Hi"]}, "A message of this chat is not an object with a role."),
+        ({"messages": []}, "There is no message to answer."),
+        (
+            {"tool_choice": {"type": "function", "function": {"name": "look"}}},
+            "The tool choice asks for look, which this chat does not have.",
+        ),
+    ],
+)
+@pytest.mark.parametrize("reader", ["page", "plain-whole"])
+async def test_a_chat_that_cannot_be_read_is_told(
+    door: Door, reader: str, body: Json, message: str
+) -> None:
+    [turn] = await door.talk(Question("Hi", body=body), reader=reader)
+
+    assert turn.requests == []
+    assert turn.error.startswith(message)
+    assert [each["ending"] for each in turn.metadata] == ["invalid"]
+
+
+WRONG_VALVES: Json = {
+    "EXPERT_JSON": '{"caller_may_set": "servce_tier", "surprise": 1}',
+    "TOOL_TIMEOUTS": "x: many",
+    "TOOL_APPROVAL": "delete_*:deny",
+}
+
+
+@pytest.mark.parametrize("role", ["user", "admin"])
+async def test_administrators_are_told_of_wrong_valves_and_of_the_worst_last(
+    door: Door, role: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The page shows the last line. Nobody else reads them."""
+    question = Question("sim:short", user={"role": role})
+    first, again = await door.talk(question, question, settings=WRONG_VALVES)
+
+    of_requests, *mistakes = ("servce_tier", "surprise", "'x: many'", "delete_*:deny")
+    is_told_again = DIFFERENCES["a wrong valve is told again"][door.name]
+    for sign in (of_requests, *mistakes):
+        assert sign in caplog.text
+        assert (sign in str(first.lines)) is (role == "admin")
+    for sign in mistakes:
+        assert (sign in str(again.lines)) is (role == "admin" and is_told_again)
+    assert of_requests not in str(again.lines)
+    worst = first.lines[-1]["description"]
+    assert (mistakes[-1] in worst) is (role == "admin")

@@ -367,19 +367,6 @@ async def test_a_failed_task_is_empty(
     assert word in caplog.text
 
 
-async def test_format_without_a_schema_is_refused(desk: Desk) -> None:
-    """Free text in the place of JSON would tell its reader nothing (R25)."""
-    more: Json = {"response_format": {"type": "json_schema"}}
-    for metadata in (METADATA, None):
-        streamed = await desk.pieces("hello", metadata, **more)
-        answered = await desk.result("hello", metadata, **more)
-
-        [failed] = [piece for piece in streamed if "error" in piece]
-        for message in (error_of(failed), error_of(answered)):
-            assert message.startswith("The setting response_format cannot be sent: ")
-    assert not desk.sim.requests
-
-
 @pytest.mark.parametrize("stream", [True, False])
 async def test_no_exception_leaves(
     caplog: pytest.LogCaptureFixture, stream: bool, desk: Desk

@@ -19,46 +19,14 @@ from upstream.server import Answerer, Upstream, replying, streaming
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
-NO_SCHEMA: Json = {"response_format": {"type": "json_schema", "json_schema": {}}}
-SENTENCE = (
-    "The setting response_format cannot be sent: json_schema has to be a JSON object "
-    'with the schema under "schema".'
-)
+
+
 BROKEN_SCHEMA: Json = {
     "response_format": {
         "type": "json_schema",
         "json_schema": {"name": "n", "schema": {"type": "strng"}, "strict": True},
     }
 }
-
-
-async def test_format_without_a_schema_is_a_bad_request(desk: Desk) -> None:
-    """In OpenAI's form: with status 200, free text would be read as JSON.
-
-    The page shows why it cannot be sent: a model of the workspace may have it.
-    """
-    body = chat("Hi", **NO_SCHEMA)
-    [streamed] = await desk.chunks(body, **PLAIN)
-    on_page = await desk.chunks(body)
-    whole = await desk.result(body)
-    status, error = await refused_with(desk.pipe, body, **PLAIN)
-
-    assert status == 400
-    sentence, _ = split_id(error.pop("message"))
-    assert sentence == SENTENCE
-    assert error == {
-        "type": "invalid_request_error",
-        "param": "response_format",
-        "code": None,
-        "status": 400,
-    }
-    # The host has begun to answer with 200, so the error of a stream is an event.
-    assert streamed["error"]["param"] == "response_format"
-    assert streamed["error"]["type"] == "invalid_request_error"
-    assert whole.keys() == {"error"}
-    for message in (*errors(on_page), whole["error"]["message"]):
-        assert split_id(message)[0] == SENTENCE
-    assert desk.sim.requests == []
 
 
 async def test_schema_that_the_api_refuses_is_a_bad_request(desk: Desk) -> None:

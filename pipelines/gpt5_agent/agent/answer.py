@@ -29,7 +29,7 @@ from manifold.learning import RepairLearning, repair_scope
 from manifold.models import cost_of_request
 from manifold.views import OpenMessages, log_metadata, log_status
 from openai_responses.causes import MISALIGNMENT
-from openai_responses.endings import COMPLETED, ending_of_exception
+from openai_responses.endings import COMPLETED
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, is_commentary, part_text
 from openai_responses.long_work import count_entries, run_work
@@ -57,6 +57,7 @@ from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
+from owui_chat.render.client_errors import refused_run
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata
 from strategies.thoughts import read_answer_text
@@ -336,7 +337,7 @@ async def run_agent(
         try:
             agent = await _start_agent(request, make_provider, spending)
         except ResponsesError as refused:
-            ended = RunDone(ending_of_exception(refused, has_begun=False))
+            ended = refused_run(refused)
         else:
             async with aclosing(agent.run()) as events:
                 async for event in events:

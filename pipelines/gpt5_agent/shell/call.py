@@ -135,7 +135,7 @@ def build_agent_request(
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
     if call.caller.is_admin:
-        problems = (*call.notices, *offer.problems)
+        problems = (*offer.problems, *call.notices)
         notices |= {problem: problem for problem in problems if problem}
 
     def take_notices() -> list[str]:

@@ -177,9 +177,13 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
     )
     timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    problems = [*expert_problems, *sandbox_problems]
+    # The page shows the last one, so the most serious one comes last: a rule for
+    # approvals. Only the page that saves the valves removes an old name, so it is told
+    # until then.
+    problems = [
+        f"The stored valve {name} has no effect. {instead}"
+        for name, instead in valves.without_effect().items()
+    ]
+    problems += [*expert_problems, *sandbox_problems]
     problems += filter(None, (timeouts_problem, rules_problem))
-    # Only the page that saves the valves removes an old name, so it is told until then.
-    for name, instead in valves.without_effect().items():
-        problems.append(f"The stored valve {name} has no effect. {instead}")
     return ValveSettings(valves, expert, sandbox, timeouts, rules, tuple(problems))

@@ -20,7 +20,7 @@ from openai_responses.causes import (
     SAFETY_STOPS,
     WRONG_KEY,
 )
-from openai_responses.endings import api_word
+from openai_responses.endings import api_word, ending_of_exception
 from openai_responses.errors import (
     ApiError,
     InvalidParameter,
@@ -28,7 +28,7 @@ from openai_responses.errors import (
     Remedy,
     ResponsesError,
 )
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, Trace
 from owui_chat.render.chunks import Chunk
 
 _STATUS_OF_CODES: Mapping[str, int] = {
@@ -73,7 +73,8 @@ def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
     ending = ended.ending
-    if ending.kind == "refused" and trace.status and _is_failure(trace.status):
+    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
+    if has_status and trace.status:
         return trace.status
     known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
@@ -88,8 +89,19 @@ def exception_status(error: Exception) -> int:
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def _is_failure(status: int) -> bool:
-    return 400 <= status < 600
+def refused_run(error: ResponsesError) -> RunDone:
+    """Return the end of a run that an exception stopped before its first request."""
+    ending = ending_of_exception(error, has_begun=False)
+    told = ApiError(param=_param_of(error))
+    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+
+
+def _param_of(error: Exception) -> str | None:
+    return error.param if isinstance(error, InvalidParameter) else None
+
+
+def _is_failure(status: int | None) -> bool:
+    return status is not None and 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
@@ -113,8 +125,8 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    param = error.param if isinstance(error, InvalidParameter) else None
-    return client_error(message, exception_status(error), ApiError(param=param))
+    told = ApiError(param=_param_of(error))
+    return client_error(message, exception_status(error), told)
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:
