@@ -155,7 +155,9 @@ async def test_unreadable_prices_are_reported(desk: Desk) -> None:
 
     [line] = await lines(desk)
 
-    assert line.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices. An admin")
+    assert line.startswith(
+        "CUSTOM_MODEL_PRICING_JSON has no valid prices: it is not JSON (line 1, column 2)."
+    )
 
 
 async def test_unused_option_of_the_search_is_mentioned_once(desk: Desk) -> None:
