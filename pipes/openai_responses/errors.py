@@ -318,6 +318,11 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
+    printed = _PRINTED_STATUS.match(message)
+    is_printed = printed is not None and _says_nothing(fields.get("code"))
+    if printed and is_printed:
+        message = printed[2] or message
+        fields = {**fields, "code": printed[1]}
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -329,6 +334,7 @@ def read_api_error(wire: object) -> ApiError:
         type=kind,
         param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
+        is_relayed=is_printed,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -612,6 +618,16 @@ def _inner_error(text: str) -> ApiError | None:
         return None
     error = read_api_error(inner)
     return error if error.message else None
+
+
+_PRINTED_STATUS = re.compile(r"Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL)
+"""What OpenAI's package for Python prints since it leaves out the body."""
+_CODES_FOR_ANYTHING = ("", "server_error", "internal_error", "api_error")
+
+
+def _says_nothing(code: object) -> bool:
+    """Say whether servers have a code for whatever was raised in them."""
+    return not isinstance(code, str) or code in _CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
