@@ -622,12 +622,18 @@ def _inner_error(text: str) -> ApiError | None:
 
 _PRINTED_STATUS = re.compile(r"Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL)
 """What OpenAI's package for Python prints since it leaves out the body."""
-_CODES_FOR_ANYTHING = ("", "server_error", "internal_error", "api_error")
+CODES_FOR_ANYTHING = (
+    "",
+    "server_error",
+    "internal_error",
+    "api_error",
+    "upstream_error",
+)
+"""What servers have for whatever was raised in them; the words may say what it was."""
 
 
 def _says_nothing(code: object) -> bool:
-    """Say whether servers have a code for whatever was raised in them."""
-    return not isinstance(code, str) or code in _CODES_FOR_ANYTHING
+    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:

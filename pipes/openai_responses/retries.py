@@ -151,7 +151,8 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+    is_uncertain = failure.status in _UNCERTAIN_STATUS
+    if is_uncertain and is_passing(error) and not names_lasting_cause(error):
         return True
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words may pass.

@@ -72,6 +72,10 @@ STREAMS: Mapping[str, Disturbed] = {
     "printed-status-in-a-failure": Disturbed(
         "failed", words="longer than the model can read", cause="length is 4096 tokens"
     ),
+    # Pydantic AI raises other words, and a server with an own code passes them on.
+    "words-of-a-server-error": Disturbed(
+        "failed", words="longer than the model can read", cause="length is 4096 tokens"
+    ),
 }
 NOTHING_READABLE = "nothing-readable"
 """The one that is asked for again in one piece."""
