@@ -236,7 +236,11 @@ _PHRASES = (
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
+    (
+        # OpenClaw quotes the name of the field.
+        r"\bmodel\b.{0,200}(does not exist|not found)|invalid [`'\"]?model\b",
+        "model_not_found",
+    ),
     (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"\bunknown model\b|\bno such model\b|does not work with the specified model"

@@ -332,7 +332,7 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
+        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
         message=f"{message} {raw}".strip(),
         is_relayed=is_printed,
         reset=reset,
@@ -450,8 +450,8 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
-"""LM Studio joins the keys of a place with dots."""
+NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
 def _error_fields(wire: object) -> JsonObject:

@@ -385,6 +385,7 @@ OTHER_WORDS = {
     "Selected model is at capacity. Please try a different model.": "is overloaded",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
+    "Invalid `model`. Use `claw` or `claw/<agentId>`.": "Choose another model",
 }
 
 

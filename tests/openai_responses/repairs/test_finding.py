@@ -1443,3 +1443,30 @@ def test_long_label_of_a_tool_is_not_remembered() -> None:
     tried = find(ApiError(param="tools[0]"), tools=[labelled])
     assert isinstance(tried.repair, LeaveOutTool)
     assert len(tried.repair.name) < 200
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        (
+            'reasoning.effort: Invalid option: expected one of "low"|"high"',
+            ReplaceEffort("minimal", "low"),
+        ),
+        ("include: Invalid input", parameter("include", ["x"])),
+        ("input.1.summary: Invalid input: expected string", item(THOUGHT)),
+        ("tools.0.name: Tool name cannot be empty", tool(LOOK)),
+        ("Error: no", None),
+        ("tools.name: no", None),
+        ("text.format.type: Invalid input", None),
+    ],
+)
+def test_place_that_the_words_of_a_server_begin_with(
+    message: str, repair: Repair | None
+) -> None:
+    """As servers of Node.js tell what they found; a chat could say it, too."""
+    effort: dict[str, Any] = {"reasoning": {"effort": "minimal"}}
+    failure = Failure(400, words(message))
+    tried = find_repair(asking(**effort).sent(), failure)
+    assert (tried.repair if tried else None) == repair
+    quoted = [*INPUT, text_message("user", f"My notes: {message}")]
+    assert find_repair(asking(input=quoted, **effort).sent(), failure) is None
