@@ -296,6 +296,9 @@ its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
+_UNHANDLED = "Internal Server Error"
+"""What servers made with Starlette say, as a bare text, of an exception that their authors
+did not expect: Agent Framework's helpers raise one for the data of a file (1.0.0a261022)."""
 _NO_IMAGE_DEPLOYMENT = re.compile(
     r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
     re.IGNORECASE,
@@ -472,8 +475,11 @@ def _blind_steps(
     error = failure.error
     status = failure.status or 0
     hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
-    if not (may_be_repaired(failure) or hides_cause or is_key_error):
+    has_files = any(has_media(row.item) for row in sent.items)
+    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+    is_unexpected = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
+    is_unexpected = is_unexpected and status == 500
+    if not (may_be_repaired(failure) or hides_cause or is_unexpected):
         return
     parameter = Refusal(error, sent).parameter
     if outer_name(parameter) in GUARDS & sent.payload.keys():
@@ -487,7 +493,7 @@ def _blind_steps(
     if hides_cause:
         yield LeaveOutReasoning(last)
         return
-    if status not in _UNCLEAR_CAUSES and not is_key_error:
+    if status not in _UNCLEAR_CAUSES and not is_unexpected:
         return
     is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
     if is_missing and not error.names_a_place:
@@ -510,7 +516,7 @@ def _blind_steps(
         # tools of their own, and the functions may matter more.
         yield OfferFunctionsAlone()
     yield LeaveOutPlainReasoning()
-    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
+    yield PlainItems(last, has_files)
     yield WordsAlone(last)
     if may_be_options:
         yield OfferFunctionsAlone()

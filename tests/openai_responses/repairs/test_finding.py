@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from openai_responses.errors import ApiError, Failure, MalformedEvent, read_api_error
+from openai_responses.errors import (
+    ApiError,
+    Failure,
+    MalformedEvent,
+    read_api_error,
+    read_error_body,
+)
 from openai_responses.items import json_digest, text_message
 from openai_responses.repairs.chat_repairs import (
     CallsAsWords,
@@ -1470,3 +1476,11 @@ def test_place_that_the_words_of_a_server_begin_with(
     assert (tried.repair if tried else None) == repair
     quoted = [*INPUT, text_message("user", f"My notes: {message}")]
     assert find_repair(asking(input=quoted, **effort).sent(), failure) is None
+
+
+def test_file_that_a_server_does_not_survive_costs_no_chat() -> None:
+    """Servers in Python break over a kind of part that their authors never met."""
+    broken = Failure(500, read_error_body(b"Internal Server Error"))
+    assert repairs_in_turn(broken) == [PlainItems(LAST)]
+    assert repairs_in_turn(broken, input=[USER, ANSWER]) == []
+    assert repairs_in_turn(Failure(500, ApiError(message="No."))) == []
