@@ -7,7 +7,12 @@ message for each word is in `endings`.
 
 import re
 
-from openai_responses.errors import CONTENT_FILTER, UNREAD_REASONING, ApiError
+from openai_responses.errors import (
+    CODES_FOR_ANYTHING,
+    CONTENT_FILTER,
+    UNREAD_REASONING,
+    ApiError,
+)
 
 MISALIGNMENT = "misalignment_policy_violation"
 """OpenAI's monitoring stopped what a model was about to do: nothing of it may go on,
@@ -161,6 +166,8 @@ def refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    if error.is_relayed and error.status:  # of the server behind a gateway
+        status = error.status
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
@@ -242,7 +249,9 @@ _PHRASES = (
         "context_length_exceeded",
     ),
     (
-        r"\bmodel\b.{0,200}(does not exist|not found)|invalid model"
+        r"\bmodel\b.{0,200}(does not exist|not found)"
+        # OpenClaw quotes the name of the field.
+        r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
@@ -384,5 +393,6 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
+    codes.sort(key=lambda code: code in CODES_FOR_ANYTHING)  # which say the least
     # "3" and "5" are words for many statuses, which no server sends.
     return [code for code in codes if code and len(code) > 1]

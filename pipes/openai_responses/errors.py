@@ -342,6 +342,11 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
+    printed = _STATUS_AND_WORDS.match(message)
+    is_printed = printed is not None and _says_nothing(fields.get("code"))
+    if printed and is_printed:
+        message = printed[2] or message
+        fields = {**fields, "code": printed[1]}
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -351,8 +356,9 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
+        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
         message=f"{message} {raw}".strip(),
+        is_relayed=is_printed,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -498,8 +504,8 @@ _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
 _NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
 """Also with that code: what it says of a request that a server behind it refused."""
-_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
-"""LM Studio joins the keys of a place with dots."""
+NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
 def _error_fields(wire: object) -> JsonObject:
@@ -675,6 +681,24 @@ def _inner_error(text: str) -> ApiError | None:
     if not error.message:
         return None
     return error._replace(code=told[1]) if told and not error.code else error
+
+
+_STATUS_AND_WORDS = re.compile(
+    r"Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What OpenAI's package for Python prints since it leaves out the body."""
+CODES_FOR_ANYTHING = (
+    "",
+    "server_error",
+    "internal_error",
+    "api_error",
+    "upstream_error",
+)
+"""What servers have for whatever was raised in them; the words may say what it was."""
+
+
+def _says_nothing(code: object) -> bool:
+    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:

@@ -290,25 +290,25 @@ def flat_annotation(annotation: Item) -> Item:
     return annotation
 
 
-def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with a number after it that makes it a free one.
+def distinct_id(wire_id: str, taken: Container[str]) -> str:
+    """Return `wire_id`, with a number after it that makes it a free one.
 
-    Thousands of calls may have one id, so the first free number is not counted to.
+    Thousands of items may have one id, so the first free number is not counted to.
     """
-    if call_id not in taken:
-        return call_id
+    if wire_id not in taken:
+        return wire_id
     last_taken = 1
     free = 2
-    while f"{call_id}_{free}" in taken:
+    while f"{wire_id}_{free}" in taken:
         last_taken = free
         free *= 2
     while free - last_taken > 1:
         middle = (last_taken + free) // 2
-        if f"{call_id}_{middle}" in taken:
+        if f"{wire_id}_{middle}" in taken:
             last_taken = middle
         else:
             free = middle
-    return f"{call_id}_{free}"
+    return f"{wire_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:

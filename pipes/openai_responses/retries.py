@@ -142,12 +142,13 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+    word = failure_word(error)
+    is_uncertain = failure.status in _UNCERTAIN_STATUS and word not in _LASTING_CAUSES
+    if is_uncertain and is_passing(error):
         return True
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words may pass.
     if failure.status in (None, 200):
-        word = failure_word(error)
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or word in _LASTING_CAUSES
         return not is_told or word == "server_is_overloaded"

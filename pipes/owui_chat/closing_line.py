@@ -34,7 +34,7 @@ def closing_line(figures: AnswerFigures) -> str:
     else:
         word = "Interrupted after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
-    if figures.usage:
+    if figures.usage and figures.usage.total:
         parts.append(plural(figures.usage.total, "token"))
     if report.cost is not None:
         parts.append(describe_cost(report.cost))

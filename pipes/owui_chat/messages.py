@@ -16,7 +16,7 @@ from openai_responses.items import (
     INSTRUCTING,
     Item,
     content_parts,
-    distinct_call_id,
+    distinct_id,
     has_web_scheme,
     json_text,
     message_text,
@@ -248,7 +248,7 @@ def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
         if isinstance(part, ToolCall):
             if part.call_id in answered:
                 answered.discard(part.call_id)
-                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
+                own_ids[part.call_id] = distinct_id(part.call_id, taken)
             own_id = own_ids.get(part.call_id, part.call_id)
             taken.add(own_id)
             distinct.append(part._replace(call_id=own_id))

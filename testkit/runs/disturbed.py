@@ -68,6 +68,14 @@ STREAMS: Mapping[str, Disturbed] = {
     ),
     "byte-order-mark-before-the-only-event": Disturbed("completed", ANSWER),
     "byte-order-mark-before-a-named-event": Disturbed("completed", ANSWER),
+    # A server in Python that passes on what OpenAI's package raised.
+    "printed-status-in-a-failure": Disturbed(
+        "failed", words="longer than the model can read", cause="length is 4096 tokens"
+    ),
+    # Pydantic AI raises other words, and a server with an own code passes them on.
+    "words-of-a-server-error": Disturbed(
+        "failed", words="longer than the model can read", cause="length is 4096 tokens"
+    ),
 }
 NOTHING_READABLE = "nothing-readable"
 """The one that is asked for again in one piece."""

@@ -53,6 +53,7 @@ OTHERS = (
     "empty-last-message",
     "call-with-null-arguments",
     "azure-status-details",
+    "items-of-one-id",
     LATE_ENDS,
     FULL_CONTEXT,
 )

@@ -388,6 +388,7 @@ OTHER_WORDS = {
     "Selected model is at capacity. Please try a different model.": "is overloaded",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
+    "Invalid `model`. Use `claw` or `claw/<agentId>`.": "Choose another model",
 }
 
 
@@ -561,3 +562,12 @@ def test_words_far_inside_of_a_message_are_no_cause(words: str) -> None:
         for error in (ApiError(message="x"), near, far)
     )
     assert told != quoted == plain
+
+
+@pytest.mark.parametrize("status", [400, 500, 502])
+def test_status_of_a_server_behind_a_gateway_says_more_than_its_own(
+    status: int,
+) -> None:
+    words = "Error code: 404 - The model `lake` does not exist."
+    message = ending_of_refusal(status, read_api_error({"detail": words})).message
+    assert f"{ASKED_MODEL} does not exist" in message

@@ -438,3 +438,22 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
     """It has the code of one (can1357/oh-my-pi 9041)."""
     error = {"error": {"code": "invalid_prompt", "message": message}}
     assert read_api_error(error).code == code
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "expected"),
+    [
+        ("server_error", "Error code: 400 - No.", ("400", "No.", True)),
+        (None, "Error code: 404 - No.", ("404", "No.", True)),
+        (500, "Error code: 429 - No.", ("429", "No.", True)),
+        ("server_error", "Error code: 503", ("503", "Error code: 503", True)),
+        ("own", "Error code: 400 - No.", ("own", "Error code: 400 - No.", False)),
+        (None, "No: Error code: 400 - x", (None, "No: Error code: 400 - x", False)),
+    ],
+)
+def test_exception_of_a_package_says_the_status_of_the_api(
+    code: object, message: str, expected: tuple[object, ...]
+) -> None:
+    """Newer versions print no body, and what passes it on has a code for anything."""
+    error = read_api_error({"error": {"code": code, "message": message}})
+    assert (error.code, error.message, error.is_relayed) == expected

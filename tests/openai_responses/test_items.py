@@ -11,7 +11,7 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     code_output,
-    distinct_call_id,
+    distinct_id,
     drop_orphans,
     drop_tool_items,
     has_image,
@@ -270,7 +270,7 @@ def test_calls_of_one_id_are_numbered_without_counting() -> None:
     taken = _Asked()
     numbered: list[str] = []
     for _ in range(4000):
-        own_id = distinct_call_id("call", taken)
+        own_id = distinct_id("call", taken)
         taken.add(own_id)
         numbered.append(own_id)
     assert numbered == ["call", *(f"call_{number}" for number in range(2, 4001))]

@@ -72,6 +72,8 @@ def test_duration_is_in_the_units_that_people_use(
             ),
             "Finished in 3 s · 1 note · about 5,000 tokens describe 9 tools",
         ),
+        # Servers that count nothing say so with zeros.
+        (AnswerFigures(3, usage=Usage(0, 0, 0)), "Finished in 3 s"),
     ],
 )
 def test_closing_line_lists_known_figures(figures: AnswerFigures, line: str) -> None:

@@ -63,7 +63,7 @@ from openai_responses.items import (
     Item,
     TextPlace,
     content_parts,
-    distinct_call_id,
+    distinct_id,
     flat_annotation,
     has_encrypted_reasoning,
     is_call,
@@ -573,7 +573,7 @@ class ResponseState:
             return item
         own_id = self._own_call_ids.get(call_id)
         if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
+            own_id = distinct_id(call_id, self._known_call_ids)
             self._known_call_ids.add(own_id)
             self._own_call_ids[call_id] = own_id
         return item if own_id == call_id else {**item, "call_id": own_id}

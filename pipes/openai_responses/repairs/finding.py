@@ -236,6 +236,9 @@ _LEAST_OUTPUT = 16
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
+_UNHANDLED = "Internal Server Error"
+"""What servers made with Starlette say, as a bare text, of an exception that their authors
+did not expect: Agent Framework's helpers raise one for the data of a file (1.0.0a261022)."""
 _NO_IMAGE_DEPLOYMENT = (
     r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment"
 )
@@ -478,14 +481,17 @@ def _blind_steps(
     if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
         return [LeaveOutReasoning(last)]
     is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
-    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message)
+    has_files = any(has_media(row.item) for row in sent.items)
+    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+    is_key_error = _KEY_ERROR.fullmatch(error.message) is not None
+    is_unexpected = status == 500 and (is_unhandled or is_key_error)
     parameter = Refusal(error, sent).parameter
     # A parameter that guards stays, and with it the refusal.
     is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
     word = refusal_word(status, error)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
-    if not (is_unclear or is_key_error) or is_about_guard or is_too_long:
+    if not (is_unclear or is_unexpected) or is_about_guard or is_too_long:
         return []
     is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
     if is_missing and not error.names_a_place:
@@ -498,7 +504,7 @@ def _blind_steps(
     # answer matters less than the chat, and tools matter more.
     plain: list[Repair] = [
         LeaveOutPlainReasoning(),
-        PlainItems(last, any(has_media(row.item) for row in sent.items)),
+        PlainItems(last, has_files),
         WordsAlone(last),
     ]
     names_a_part = error.names_a_place or bool(parameter)

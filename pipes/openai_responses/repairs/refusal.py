@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 from openai_responses.appended import declared_tools
-from openai_responses.errors import ApiError
+from openai_responses.errors import NUMBER_AFTER_DOT, ApiError
 from openai_responses.items import (
     ADDED_TOOLS,
     Item,
@@ -72,6 +72,8 @@ _PARAMETER_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
+_PATH_IN_FRONT = re.compile(r"([a-z_]{2,40}(?:\.\w{1,64}){0,12}): ")
+"""How servers of Node.js begin that tell what Zod found as a text (OpenClaw 2026.9)."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
     rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
@@ -351,7 +353,11 @@ class Refusal:
                 if tool.get("type") == "function"
             ]
             return functions[number] if number < len(functions) else None
-        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
+        match = (
+            _NAMED_PLACE.fullmatch(self.named_parameter)
+            or _NAMED_PLACE.fullmatch(self._path_in_front)
+            or self._place_in_words()
+        )
         if match is None:
             return None
         list_name = match[1]
@@ -398,6 +404,17 @@ class Refusal:
         return None
 
     @cached_property
+    def _path_in_front(self) -> str:
+        """The path that the words begin with, if the request has it; else empty."""
+        match = _PATH_IN_FRONT.match(self.words)
+        if self.named_parameter or match is None:
+            return ""
+        outer = match[1].partition(".")[0]
+        if outer not in self.sent.payload or self._own.could_say(match[0]):
+            return ""
+        return NUMBER_AFTER_DOT.sub(r"[\1]", match[1])
+
+    @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
         if self.named_parameter:
@@ -408,7 +425,9 @@ class Refusal:
         match: re.Match[str] | None = None
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
-        if match is None or self._own.could_say(_open_quote(match[0])):
+        if match is None:
+            return self._path_in_front
+        if self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)
         return _OTHER_NAMES.get(path.lower(), path)

@@ -473,10 +473,13 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
         {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
     )
     # Codex's own server has the status of HTTP next to the error (openai/codex 10324),
-    # and gateways pass it on.
-    stated = error._replace(code=str(wire.get("status") or wire.get("status_code")))
-    says_nothing = error.code is None and error.type is None
-    return stated if says_nothing and stated.status else error
+    # and gateways pass it on; codex-proxy (5.0) has it inside.
+    for fields in (wire, as_mapping(wire.get("error"))):
+        stated = fields.get("status") or fields.get("status_code")
+        with_status = error._replace(code=str(stated))
+        if error.code is None and error.type is None and with_status.status:
+            return with_status
+    return error
 
 
 def refuse_completion(wire: JsonObject) -> None:

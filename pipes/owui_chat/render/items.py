@@ -30,6 +30,7 @@ from typing import Any
 from openai_responses.items import (
     Item,
     content_parts,
+    distinct_id,
     is_call,
     is_call_output,
     is_reasoning,
@@ -37,7 +38,7 @@ from openai_responses.items import (
     part_text,
     text_part,
 )
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
 from owui_chat.render.chunks import Chunk, Chunks, host_event
@@ -152,6 +153,10 @@ class OutputItems:
         """The indexes of the others, by the ids of the calls."""
         self._records: dict[object, int] = {}
         """The indexes of records, by their ids."""
+        self._ids: set[str] = set()
+        """All ids so far."""
+        self._own_ids: dict[int, str] = {}
+        """The ids of the items whose own are those of earlier ones."""
 
     @property
     def has_open_calls(self) -> bool:
@@ -161,9 +166,26 @@ class OutputItems:
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
         index = len(self.items)
+        # An item with the id of an earlier one would take its place (utils/response.py
+        # of 0.12.4). MLflow's helpers give all items of a response one id, and other
+        # servers number those of each response anew.
+        wire_id = as_text(item.get("id"))
+        own_id = distinct_id(wire_id, self._ids)
+        if own_id != wire_id:
+            self._own_ids[index] = own_id
+        item = self._with_own_id(index, item)
         self.items.append(item)
         self._note_call(index, item)
         return _native("output_item.added", index, item=item)
+
+    def _with_own_id(self, index: int, item: Item) -> Item:
+        """Return an item with the id that it has on the page."""
+        own_id = self._own_ids.get(index)
+        if own_id:
+            item = {**item, "id": own_id}
+        if item.get("id"):
+            self._ids.add(str(item["id"]))
+        return item
 
     def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
@@ -176,6 +198,7 @@ class OutputItems:
 
     def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
         """Return the event that replaces the item at `index`; `said` is as in `grow`."""
+        item = self._with_own_id(index, item)
         self.items[index] = item
         self._note_call(index, item)
         return _native("output_item.done", index, said, item=item)

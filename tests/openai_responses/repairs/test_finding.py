@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from openai_responses.errors import ApiError, Failure, MalformedEvent, read_api_error
+from openai_responses.errors import (
+    ApiError,
+    Failure,
+    MalformedEvent,
+    read_api_error,
+    read_error_body,
+)
 from openai_responses.items import json_digest, text_message
 from openai_responses.repairs.chat_repairs import (
     CallsAsWords,
@@ -1525,3 +1531,38 @@ def test_answers_that_may_only_be_texts() -> None:
 def test_chat_keeps_that_its_container_is_gone() -> None:
     """The items name their container, too, and the server's sentence is its own."""
     assert find(words("Expected container_id: cntr_1")).is_lasting
+
+
+@pytest.mark.parametrize(
+    ("message", "repair"),
+    [
+        (
+            'reasoning.effort: Invalid option: expected one of "low"|"high"',
+            ReplaceEffort("minimal", "low"),
+        ),
+        ("include: Invalid input", parameter("include", ["x"])),
+        ("input.1.summary: Invalid input: expected string", item(THOUGHT)),
+        ("tools.0.name: Tool name cannot be empty", tool(LOOK)),
+        ("Error: no", None),
+        ("tools.name: no", None),
+        ("text.format.type: Invalid input", None),
+    ],
+)
+def test_place_that_the_words_of_a_server_begin_with(
+    message: str, repair: Repair | None
+) -> None:
+    """As servers of Node.js tell what they found; a chat could say it, too."""
+    effort: dict[str, Any] = {"reasoning": {"effort": "minimal"}}
+    failure = Failure(400, words(message))
+    tried = find_repair(asking(**effort).sent(), failure)
+    assert (tried.repair if tried else None) == repair
+    quoted = [*INPUT, text_message("user", f"My notes: {message}")]
+    assert find_repair(asking(input=quoted, **effort).sent(), failure) is None
+
+
+def test_file_that_a_server_does_not_survive_costs_no_chat() -> None:
+    """Servers in Python break over a kind of part that their authors never met."""
+    broken = Failure(500, read_error_body(b"Internal Server Error"))
+    assert repairs_in_turn(broken) == [PlainItems(LAST)]
+    assert repairs_in_turn(broken, input=[USER, ANSWER]) == []
+    assert repairs_in_turn(Failure(500, ApiError(message="No."))) == []

@@ -425,6 +425,8 @@ def test_event_that_was_framed_twice_is_read(again: str) -> None:
         ({"status": 429, "error": {"type": "usage_limit_reached"}}, None),
         ({"status": 429, "error": {"code": "slow_down"}}, "slow_down"),
         ({"status": 200, "error": {"message": "No."}}, None),
+        ({"error": {"message": "upstream error", "status": 401}}, "401"),
+        ({"error": {"message": "No.", "status": "UNAVAILABLE"}}, None),
     ],
 )
 def test_status_next_to_an_error_is_its_code(
