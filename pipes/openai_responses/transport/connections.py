@@ -326,7 +326,7 @@ class HttpResponse:
             return load_json(body)
         except ValueError:
             # A proxy may cut a body and state the length of what is left.
-            is_half = body.lstrip()[:1] == b"{" and body.rstrip()[-1:] != b"}"
+            is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
             if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)

@@ -303,7 +303,7 @@ async def test_broken_connection(
         pytest.param('{"code":0,"msg":"ok","data":{}}', False, id="of another API"),
         pytest.param('{"message":"Hello"}', False, id="a greeting"),
         pytest.param('{"choices": [], "error": null}', False, id="Chat Completions"),
-        pytest.param('{"output":' + "[" * 500 + "]" * 500, False, id="deep"),
+        pytest.param('{"output":' + "[" * 500 + "]" * 500 + "}", False, id="deep"),
         pytest.param(b"\xff\xff\xff", False, id="no UTF-8"),
     ],
 )
