@@ -462,23 +462,30 @@ def find_repair(
 
 
 def blind_repair(
-    sent: SentRequest, failure: Failure, *, knows_options: bool = False
+    sent: SentRequest,
+    failure: Failure,
+    *,
+    knows_options: bool = False,
+    took_options: bool = False,
 ) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
     the server may have been in trouble, and recovered meanwhile. `knows_options` says
     that the server's models and what they take are known: then options stay, as they
-    are not the cause.
+    are not the cause. Those that the server took with another chat go late.
     """
-    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+    steps = _blind_steps(
+        sent, failure, knows_options=knows_options, took_options=took_options
+    )
+    for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, failure.error, is_lasting=False)
     return None
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool
+    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
 ) -> Iterator[Repair]:
     """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
@@ -515,7 +522,7 @@ def _blind_steps(
     names_cause = names_a_part or has_known_cause(status, error)
     is_checked = status in _CHECKED_CAUSES and not knows_options
     may_be_options = is_checked and not names_cause
-    if may_be_options:
+    if may_be_options and not took_options:
         yield LeaveOutOptions()
     elif outer_name(parameter) == "tools":
         # The list of tools is the cause, and no tool is named. Few other servers have
@@ -526,6 +533,7 @@ def _blind_steps(
     yield WordsAlone(last)
     if may_be_options:
         yield AnswersAsTexts()  # all that the last two steps change in a chat of texts
+        yield LeaveOutOptions()
         yield OfferFunctionsAlone()
         yield LeaveOutFunctions()
 

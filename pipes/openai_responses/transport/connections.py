@@ -58,6 +58,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.retries import named_wait, read_duration, seconds_until
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import find_error, refuse_completion
@@ -474,6 +475,8 @@ class Connections:
     def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[str, _Certificates] = {}
+        self.took = RecentTexts()
+        """Names of requests that servers answered, but for their chats."""
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""

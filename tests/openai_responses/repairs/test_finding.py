@@ -476,14 +476,20 @@ def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:
 
 
 def repairs_in_turn(
-    failure: Failure, *, knows_options: bool = False, **fields: Any
+    failure: Failure,
+    *,
+    knows_options: bool = False,
+    took_options: bool = False,
+    **fields: Any,
 ) -> list[Repair]:
     """What is tried, one after the other, while the server refuses the same."""
     request = asking(**fields)
     for done in range(9):
         sent = request.sent()
         tried = find_repair(sent, failure, done)
-        tried = tried or blind_repair(sent, failure, knows_options=knows_options)
+        tried = tried or blind_repair(
+            sent, failure, knows_options=knows_options, took_options=took_options
+        )
         if tried is None:
             break
         repairs = (*request.repairs, tried.repair)
@@ -506,6 +512,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert repairs_in_turn(strange, input=answered) == in_turn
     assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
     assert repairs_in_turn(strange, knows_options=True) == plain
+    assert repairs_in_turn(strange, took_options=True) == [*plain, options, *tools]
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
     assert find_repair(asking().sent(), named, done=MAX_REPAIRS) is None
