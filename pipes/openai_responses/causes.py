@@ -271,6 +271,11 @@ _PHRASES = (
         NO_CREDIT,
     ),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # LiteLLM; Azure, of other services
+    (
+        r"ContentPolicyViolationError|triggering Azure OpenAI's content management",
+        CONTENT_FILTER,
+    ),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
