@@ -778,6 +778,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
+    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
+        path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path == "background":

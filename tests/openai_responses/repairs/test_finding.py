@@ -201,6 +201,11 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
         ),
         # The name that a gateway's own API has for it.
         (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
+        # LM Studio demands it of a text with any field.
+        (
+            ApiError("missing_required_parameter", param="text.format"),
+            parameter("text", {"verbosity": "low"}),
+        ),
     ],
 )
 def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None:
