@@ -287,6 +287,11 @@ _PHRASES = (
     # Azure's API Management, of a quota that its administrator has set
     (r"\bquota will be replenished in\b", "usage_limit_reached"),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # LiteLLM; Azure, of other services
+    (
+        r"ContentPolicyViolationError|triggering Azure OpenAI's content management",
+        CONTENT_FILTER,
+    ),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )

@@ -386,6 +386,9 @@ OTHER_WORDS = {
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
     "Selected model is at capacity. Please try a different model.": "is overloaded",
+    "The response was filtered due to the prompt triggering Azure OpenAI's content "
+    "management policy.": "content filter",
+    "litellm.ContentPolicyViolationError: AzureException": "content filter",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
     "Invalid `model`. Use `claw` or `claw/<agentId>`.": "Choose another model",

@@ -84,6 +84,9 @@ class Attempts:
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
+        server = self._server
+        if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
+            server.connections.took.first_time(_frame(server, attempt.request))
         output = attempt.response.output
         # Called for every response, because it counts them.
         used_up = limits.count_response(self._usages, output)
@@ -167,8 +170,14 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                knows_options = attempt.server.endpoint.serves_openai
-                tried = blind_repair(sent, failure, knows_options=knows_options)
+                server = attempt.server
+                frame = _frame(server, self.request)
+                tried = blind_repair(
+                    sent,
+                    failure,
+                    knows_options=server.endpoint.serves_openai,
+                    took_options=frame in server.connections.took,
+                )
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
@@ -183,6 +192,11 @@ class _NextAttempt:
         self.request = self.request.model_copy(update={"repairs": repairs})
         reason = f"{subject} {tried.error.message}".strip()
         return Status(tried.repair.message, tried, reason)
+
+
+def _frame(server: Server, request: ResponsesRequest) -> str:
+    """Return a name of a request to a server, but for its chat."""
+    return f"{server.endpoint.account()} {request.frame()}"
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:

@@ -454,23 +454,30 @@ def find_repair(
 
 
 def blind_repair(
-    sent: SentRequest, failure: Failure, *, knows_options: bool = False
+    sent: SentRequest,
+    failure: Failure,
+    *,
+    knows_options: bool = False,
+    took_options: bool = False,
 ) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
     the server may have been in trouble, and recovered meanwhile. `knows_options` says
     that the server's models and what they take are known: then options stay, as they
-    are not the cause.
+    are not the cause. Those that the server took with another chat go late.
     """
-    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+    steps = _blind_steps(
+        sent, failure, knows_options=knows_options, took_options=took_options
+    )
+    for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, failure.error, is_lasting=False)
     return None
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool
+    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
 ) -> list[Repair]:
     """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
@@ -510,9 +517,10 @@ def _blind_steps(
     names_a_part = error.names_a_place or bool(parameter)
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
-        # AnswersAsTexts is all that the last two steps change in a chat of texts.
-        fewer_tools = [OfferFunctionsAlone(), LeaveOutFunctions()]
-        return [LeaveOutOptions(), *plain, AnswersAsTexts(), *fewer_tools]
+        steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
+        # What the server took before is hardly the cause now.
+        steps.insert(len(steps) if took_options else 0, LeaveOutOptions())
+        return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
     # If the list of tools is the cause, and no tool is named: few other servers have
     # tools of their own, and the functions may matter more.
     is_about_tools = outer_name(parameter) == "tools"
@@ -725,6 +733,8 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     path = refusal.parameter
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
+        path = outer
+    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
         path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)

@@ -22,6 +22,7 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     item_type,
+    json_digest,
     tool_kind,
     with_item_id,
 )
@@ -33,6 +34,7 @@ from openai_responses.json_input import (
 )
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.refusal import SentRequest
 from openai_responses.repairs.request_repairs import (
     LeaveOutBackground,
@@ -123,6 +125,16 @@ class ResponsesRequest(BaseModel):
         """Return what is sent, with a name of each item."""
         return sent_request(self._unrepaired(), self.repairs)
 
+    def frame(self) -> str:
+        """Return a name of what is asked for, whatever the chat and whoever asks."""
+        fields = [value for name, value in self if name not in _OF_ONE_CHAT]
+        changes = [
+            repr(repair)
+            for repair in self.repairs
+            if not isinstance(repair, ChatRepair)
+        ]
+        return json_digest([fields, changes])
+
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
         fields = {name: value for name, value in self if value is not None}
@@ -132,6 +144,16 @@ class ResponsesRequest(BaseModel):
         return fields
 
 
+_OF_ONE_CHAT = frozenset(
+    {
+        "input",
+        "instructions",
+        "metadata",
+        "prompt_cache_key",
+        "repairs",
+        "safety_identifier",
+    }
+)
 _PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""

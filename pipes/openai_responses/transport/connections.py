@@ -52,6 +52,7 @@ from openai_responses.json_input import (
     json_weight,
     load_json,
 )
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from openai_responses.transport.stream import find_error, refuse_completion
 from openai_responses.transport.unpacking import Unpacker, UnpackingError
@@ -320,7 +321,7 @@ class HttpResponse:
             return load_json(body)
         except ValueError:
             # A proxy may cut a body and state the length of what is left.
-            is_half = body.lstrip()[:1] == b"{" and body.rstrip()[-1:] != b"}"
+            is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
             if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)
@@ -467,6 +468,8 @@ class Connections:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
         self._certificates: dict[str, tuple[int, ssl.SSLContext]] = {}
         """By the path of a file: when it was changed, in nanoseconds, and what was read."""
+        self.took = RecentTexts()
+        """Names of requests that servers answered, but for their chats."""
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""

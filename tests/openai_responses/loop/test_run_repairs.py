@@ -11,7 +11,7 @@ from openai_responses.items import Item, text_message
 from openai_responses.loop.events import Status
 from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
-from runs.against_server import Runs, Told, limits
+from runs.against_server import Runs, Told, limits, report
 from runs.tools import CITY, MemoryTools
 from simulator import Simulator
 from simulator.faults import (
@@ -23,7 +23,7 @@ from simulator.faults import (
 )
 from simulator.faults.parts import RefusedPart
 from upstream import wire
-from upstream.server import Answerer, replying, streaming
+from upstream.server import Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -364,3 +364,19 @@ async def test_refusal_that_looks_like_trouble_is_met_with_plain_words_at_last(
     assert told.repairs == ["", "PlainItems", "WordsAlone"]
     all_tried = [status.tried for status in told.of(Status)]
     assert [tried.is_lasting for tried in all_tried if tried] == [False, False]
+
+
+@pytest.mark.parametrize(
+    ("effort", "repair"), [("medium", "PlainItems"), ("low", "LeaveOutOptions")]
+)
+async def test_options_that_a_server_took_before_stay(
+    effort: str, repair: str, runs: Runs
+) -> None:
+    """What is new is the chat, so that is refused; another effort is new, too."""
+    refusal = refusing({"message": "It cannot be."}, 422)
+    chat = asking(input=[USER, THOUGHT, ANSWER, USER], reasoning={"effort": effort})
+    asked = (asking(reasoning={"effort": "medium"}), chat)
+    async with Upstream(in_turn(OK, refusal, OK)) as server:
+        for request in asked:
+            events = await report(runs.connections, server.endpoint, request)
+    assert Told(events).repairs == [repair]

@@ -209,6 +209,11 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
         # The name that a gateway's own API has for it.
         (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
         (ApiError("unknown_parameter", param="strict"), LeaveOutToolField("strict")),
+        # LM Studio demands it of a text with any field.
+        (
+            ApiError("missing_required_parameter", param="text.format"),
+            parameter("text", {"verbosity": "low"}),
+        ),
     ],
 )
 def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None:
@@ -485,14 +490,20 @@ def test_user_message_and_absent_item_are_not_repaired(error: ApiError) -> None:
 
 
 def repairs_in_turn(
-    failure: Failure, *, knows_options: bool = False, **fields: Any
+    failure: Failure,
+    *,
+    knows_options: bool = False,
+    took_options: bool = False,
+    **fields: Any,
 ) -> list[Repair]:
     """What is tried, one after the other, while the server refuses the same."""
     request = asking(**fields)
     for done in range(9):
         sent = request.sent()
         tried = find_repair(sent, failure, done)
-        tried = tried or blind_repair(sent, failure, knows_options=knows_options)
+        tried = tried or blind_repair(
+            sent, failure, knows_options=knows_options, took_options=took_options
+        )
         if tried is None:
             break
         repairs = (*request.repairs, tried.repair)
@@ -515,6 +526,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert repairs_in_turn(strange, input=answered) == in_turn
     assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
     assert repairs_in_turn(strange, knows_options=True) == plain
+    assert repairs_in_turn(strange, took_options=True) == [*plain, options, *tools]
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
     assert find_repair(asking().sent(), named, done=MAX_REPAIRS) is None
