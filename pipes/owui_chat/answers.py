@@ -1,8 +1,9 @@
 """What the answer of a run is: its commentary, if that is all; or nothing to be seen."""
 
+import math
 from collections.abc import Iterable, Sequence
 
-from openai_responses.endings import Ending, ending_of_incomplete
+from openai_responses.endings import RATE_LIMIT_MESSAGE, Ending, ending_of_incomplete
 from openai_responses.items import (
     Item,
     has_image,
@@ -17,6 +18,7 @@ from openai_responses.items import (
 )
 from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import is_approval_request
+from owui_chat.wording import plural
 
 COMMENTARY_TYPE = "openai_responses:remark"
 """The type of the item that shows commentary; the host sends it to no model."""
@@ -42,7 +44,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
     answer would run the tools once more. `earlier` are items of the same answer from
     before this run, like the outputs of a client's own tools.
     """
-    ending = ended.ending
+    ending = _with_wait(ended.ending, ended.trace.retry_after)
     output = ended.output
     if open_calls(output) or closing_commentary(output):
         return ending
@@ -66,3 +68,24 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         message = ending_of_incomplete("only_tokens").message
         return ending._replace(message=message)
     return ending
+
+
+def _with_wait(ending: Ending, seconds: float | None) -> Ending:
+    """Return an ending at a rate limit with the time after which the server answers.
+
+    Limits of a day may take hours, in which nobody has to try.
+    """
+    if (
+        ending.message != RATE_LIMIT_MESSAGE
+        or not 120 <= (seconds or 0) < _LONGEST_WAIT
+    ):
+        return ending
+    minutes = math.ceil((seconds or 0) / 60)
+    wait = plural(minutes, "minute")
+    if minutes > 90:
+        wait = plural(math.ceil(minutes / 60), "hour")
+    return ending._replace(message=ending.message.replace("a minute", wait))
+
+
+_LONGEST_WAIT = 7 * 24 * 3600
+"""In seconds; what is longer is no wait that somebody means."""

@@ -2,9 +2,15 @@
 
 import pytest
 
-from openai_responses.endings import COMPLETED, CUT, ending_of_incomplete
+from openai_responses.endings import (
+    COMPLETED,
+    CUT,
+    ending_of_incomplete,
+    ending_of_refusal,
+)
+from openai_responses.errors import ApiError
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone
+from openai_responses.loop.events import RunDone, Trace
 from owui_chat.answers import explain_ending
 from runs.sample import call, message, output, reasoning, search
 
@@ -91,3 +97,23 @@ def test_failure_keeps_its_own_words(ending: object) -> None:
     ended = RunDone(ending, output=(reasoning("1"),))  # type: ignore[arg-type]
 
     assert explain_ending(ended) == ending
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wait"),
+    [
+        (None, "a minute"),
+        (119.0, "a minute"),
+        (120.5, "3 minutes"),
+        (5_400.0, "90 minutes"),
+        (25_000.0, "7 hours"),
+        (10.0**8, "a minute"),
+        (float("nan"), "a minute"),
+    ],
+)
+def test_rate_limit_says_how_long_to_wait(seconds: float | None, wait: str) -> None:
+    refused = ending_of_refusal(429, ApiError())
+    ended = RunDone(refused, trace=Trace(retry_after=seconds))
+
+    told = explain_ending(ended).message
+    assert told.endswith(f"rate limit. Wait {wait}, then try again.")
