@@ -72,9 +72,8 @@ _NO_CREDIT = (
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
-RATE_LIMIT_MESSAGE = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
-)
+WAIT_A_MINUTE = "Wait a minute, then try again."
+_RATE_LIMIT = f"This API key has reached OpenAI's rate limit. {WAIT_A_MINUTE}"
 _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
     "files and images."
@@ -115,11 +114,11 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
     },
     "failed": {
         "server_error": _SERVER_ERROR,
-        "rate_limit_exceeded": RATE_LIMIT_MESSAGE,
-        "slow_down": RATE_LIMIT_MESSAGE,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
-        "too_many_requests": RATE_LIMIT_MESSAGE,
-        "rate_limit_error": RATE_LIMIT_MESSAGE,
+        "too_many_requests": _RATE_LIMIT,
+        "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
         "service_unavailable_error": _OVERLOADED,
         "overloaded_error": _OVERLOADED,
@@ -207,7 +206,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
         "421": "The address of the model's server leads to a server that does not serve "
         "it (HTTP {status}).",
-        "429": RATE_LIMIT_MESSAGE,
+        "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from openai_responses.endings import RATE_LIMIT_MESSAGE, Ending, ending_of_incomplete
+from openai_responses.endings import WAIT_A_MINUTE, Ending, ending_of_incomplete
 from openai_responses.items import (
     Item,
     has_image,
@@ -75,16 +75,16 @@ def _with_wait(ending: Ending, seconds: float | None) -> Ending:
 
     Limits of a day may take hours, in which nobody has to try.
     """
-    if (
-        ending.message != RATE_LIMIT_MESSAGE
-        or not 120 <= (seconds or 0) < _LONGEST_WAIT
-    ):
+    is_named = 120 <= (seconds or 0) < _LONGEST_WAIT
+    if not is_named or WAIT_A_MINUTE not in ending.message:
         return ending
     minutes = math.ceil((seconds or 0) / 60)
     wait = plural(minutes, "minute")
     if minutes > 90:
         wait = plural(math.ceil(minutes / 60), "hour")
-    return ending._replace(message=ending.message.replace("a minute", wait))
+    return ending._replace(
+        message=ending.message.replace(WAIT_A_MINUTE, f"Wait {wait}, then try again.")
+    )
 
 
 _LONGEST_WAIT = 7 * 24 * 3600

@@ -113,6 +113,8 @@ def test_failure_keeps_its_own_words(ending: object) -> None:
 )
 def test_rate_limit_says_how_long_to_wait(seconds: float | None, wait: str) -> None:
     refused = ending_of_refusal(429, ApiError())
+    # Its server is named before.
+    refused = refused._replace(message=refused.message.replace("OpenAI", "a.example"))
     ended = RunDone(refused, trace=Trace(retry_after=seconds))
 
     told = explain_ending(ended).message
