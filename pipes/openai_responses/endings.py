@@ -438,12 +438,15 @@ def ending_of_refusal(status: int, error: ApiError) -> Ending:
 
 
 _OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
+_LONGEST_WAIT = 60 * 86_400.0
+"""In seconds; a longer one is none that somebody means."""
 
 
 def _time_to_wait(form: str, error: ApiError) -> str:
     """Return the time that an error names, else one that is usual for the limit."""
-    if error.wait:  # else a time is named that is over by our clock
-        return told_wait(error.wait)
+    wait = error.wait or 0
+    if 0 < wait < _LONGEST_WAIT:  # else a time may be named that is over by our clock
+        return told_wait(wait)
     if _OF_A_DAY.search(error.message):
         return "some hours"
     return "some hours or days" if form == _PLAN_LIMIT else "a minute"

@@ -75,8 +75,9 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     if not mistakes:
         return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])
+    whom = "Users" if whole else "Users that such a rule names"
     problem = (
-        f"{named} Users that such a rule names get no answers. An administrator has to "
+        f"{named} {whom} get no answers. An administrator has to "
         "correct it in the valves of the filter, for example "
         '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )

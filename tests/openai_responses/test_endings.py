@@ -574,3 +574,9 @@ def test_status_of_a_server_behind_a_gateway_says_more_than_its_own(
     words = "Error code: 404 - The model `lake` does not exist."
     message = ending_of_refusal(status, read_api_error({"detail": words})).message
     assert f"{ASKED_MODEL} does not exist" in message
+
+
+def test_wait_that_nobody_means_is_not_told() -> None:
+    """A server may send any number."""
+    message = ending_of_refusal(429, ApiError(reset=9e8)).message
+    assert "Wait a minute" in message

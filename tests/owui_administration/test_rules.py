@@ -77,7 +77,8 @@ def test_text_that_is_not_json_is_told_with_its_place() -> None:
     """It is no rule that has a number."""
     _, problem = read_limits('[\n  {"money": 5, "per": "day"},\n]')
 
-    assert problem.startswith("USER_LIMITS_JSON is not JSON (line 3, column 1). ")
+    told = "USER_LIMITS_JSON is not JSON (line 3, column 1). Users get no answers. "
+    assert problem.startswith(told)
 
 
 def test_all_rules_hold_that_name_somebody() -> None:

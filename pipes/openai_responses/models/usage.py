@@ -103,13 +103,19 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
+    total = _read_count(wire.get("total_tokens"))
+    cached = _read_count(inputs.get("cached_tokens"))
+    if cached > input_tokens:
+        # Anthropic counts what was not cached alone, and gateways pass that on.
+        input_tokens += cached
+        total = max(total, input_tokens + output_tokens)
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_read_count(inputs.get("cached_tokens")),
+        total=total or input_tokens + output_tokens,
+        cached=cached,
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),

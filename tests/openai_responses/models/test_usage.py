@@ -57,6 +57,15 @@ MOST = 10**12 - 1
             Usage(3, 4, 7, 2, 0, 1),
         ),
         ({"input_tokens": 10**4_000, "output_tokens": 4}, Usage(0, 4, 4)),
+        (  # which has only what was not cached, as at Anthropic
+            {
+                "input_tokens": 3,
+                "input_tokens_details": {"cached_tokens": 50},
+                "output_tokens": 4,
+                "total_tokens": 7,
+            },
+            Usage(53, 4, 57, 50),
+        ),
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
