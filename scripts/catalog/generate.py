@@ -2,7 +2,8 @@
 
 `models.json` is edited by hand: each fact of a model is under the source that
 says it, and each source has a date. `generate.py` rewrites the module, and
-`generate.py --check` only reports whether it is current.
+`generate.py --check` only reports whether it is current. Black formats the module, so
+both need the development environment (`.venv`).
 
 A model whose last day is over moves from `models` to `retired`, where only that day and
 its successor are kept.

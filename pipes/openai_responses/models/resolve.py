@@ -83,21 +83,14 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    in_research_mode = _resolve_research_mode(name, overrides)
-    if in_research_mode is not None:
-        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    known = _named_model(name)
-    if known is None:
-        in_pro_mode = _resolve_pro_mode(name, overrides)
-        if in_pro_mode is not None:
-            return in_pro_mode
-        known = _model_with_effort(name)
-    if known is None:
-        known = (name, None)
+    in_mode = _resolve_mode(name, overrides) if len(name) <= _LONGEST_NAME else None
+    if in_mode:
+        return in_mode
+    known = _named_model(name) or _model_with_effort(name) or (name, None)
     model_id, stated_effort = known
     shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
@@ -119,25 +112,32 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _resolve_research_mode(
+def _resolve_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` after a known model; None for any other.
+    """Resolve a name with `-pro` or `-research` where that is a mode and no model.
 
-    The effort is high if the name has none (OpenAI's guide "Web search" recommends
-    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    Retired models and those of other vendors have such names, too. The effort of
+    research is high if the name has none (OpenAI's guide "Web search" recommends `high`
+    or `xhigh`).
     """
-    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    is_too_long = len(name) > _LONGEST_NAME
-    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
+    if name in CATALOG_FACTS or name in CATALOG_SUCCESSORS:
         return None
-    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
-    if not model.facts.known_family:
-        return None
-    effort = model.effort
-    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
-        effort = "high"
-    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+    if name.endswith(_RESEARCH):
+        model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+        if model.facts.known_family:
+            effort = model.effort
+            if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+                effort = "high"
+            shown = f"{model.name} Research"
+            return model._replace(effort=effort, name=shown, research=True)
+    match = _PRO_NAME.match(name)
+    if match:
+        model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
+    return None
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -161,20 +161,6 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
 
 _FIRST_WITH_BUDGET = (5, 0)
-
-
-def _resolve_pro_mode(
-    name: str, overrides: Mapping[str, ResolvedModel]
-) -> ResolvedModel | None:
-    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
-    match = _PRO_NAME.match(name)
-    if match is None or len(name) > _LONGEST_NAME:
-        return None
-    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
-    if not model.facts.pro_mode:
-        return None
-    shown = _shown_name(f"{model.id}-pro", model.effort)
-    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:

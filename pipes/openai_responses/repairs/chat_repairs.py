@@ -306,10 +306,8 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        name = digest
-        if counts[digest]:
-            name = f"{digest}.{counts[digest]}"
-        names.append(name)
+        earlier = counts[digest]
+        names.append(f"{digest}.{earlier}" if earlier else digest)
         counts[digest] += 1
     return names
 

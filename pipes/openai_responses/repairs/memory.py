@@ -36,22 +36,15 @@ class RepairScope(NamedTuple):
     """Empty for a client that nobody knows: nothing is remembered for it alone."""
 
 
-class _Entry(NamedTuple):
-    """A repair that requests of an account to a model need."""
-
-    account: str
-    model: str
-    repair: Repair
-
-
 class RepairMemory:
     """What refusals of the last day showed of accounts and models."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty; `now` is a time in seconds that never goes back."""
         self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-        """Until when each entry is remembered, by user; the oldest entry comes first."""
+        self._ends: dict[str, dict[tuple[str, str, Repair], float]] = {}
+        """Until when a repair of an account and a model is remembered, by user; the
+        oldest comes first."""
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
@@ -61,11 +54,10 @@ class RepairMemory:
         now = self._now()
         repairs: dict[Repair, None] = {}
         for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_same_account = entry.account == scope.account
-                is_same_model = entry.model == scope.model
-                if is_same_account and is_same_model and now < end:
-                    repairs[entry.repair] = None
+            for (account, model, repair), end in self._ends.get(owner, {}).items():
+                is_meant = account == scope.account and model == scope.model
+                if is_meant and now < end:
+                    repairs[repair] = None
         return tuple(repairs)
 
     def learn(
@@ -102,7 +94,7 @@ class RepairMemory:
             users = [known for known in self._ends if known != _ALL_USERS]
             del self._ends[users[0]]
         now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
+        entry = (scope.account, scope.model, repair)
         remembered = self._ends.get(owner, {}).items()
         ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)

@@ -252,6 +252,10 @@ def _open_quote(words: str) -> str:
     return words[:-1]
 
 
+Payload = dict[str, Any]
+"""The body of a request."""
+
+
 class NamedItem(NamedTuple):
     """An item as it is sent, after the name of the one that it was made of."""
 
@@ -262,7 +266,7 @@ class NamedItem(NamedTuple):
 class SentRequest(NamedTuple):
     """What was sent, and what it was made of."""
 
-    payload: dict[str, Any]
+    payload: Payload
     """The body that was sent."""
     items: Sequence[NamedItem]
     """The items of its input, with their names; one that was added has none."""

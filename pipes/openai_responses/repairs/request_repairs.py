@@ -49,7 +49,7 @@ from openai_responses.repairs.chat_repairs import (
     without_media,
 )
 from openai_responses.repairs.plain_schemas import plain_schema
-from openai_responses.repairs.refusal import NamedItem, SentRequest
+from openai_responses.repairs.refusal import NamedItem, Payload, SentRequest
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
 _OPTIONS = frozenset(
@@ -149,7 +149,7 @@ class RequestRepair(ABC):
         """The status line for the user who waits."""
 
     @abstractmethod
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the changed body; the same object if there is nothing to change."""
 
     def applies(self, sent: SentRequest) -> bool:
@@ -178,7 +178,7 @@ class LeaveOutParameter(RequestRepair):
             return "The model cannot stream here: the answer arrives all at once."
         return _refused_message(self.path)
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
@@ -198,7 +198,7 @@ class LeaveOutBackground(RequestRepair):
 
     message = _refused_message("background")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if not payload.get("background") or "background_options" in payload:
             return payload
         changed = {**payload, "store": False}
@@ -223,16 +223,14 @@ class ReplaceEffort(RequestRepair):
             return _refused_message("an effort with tools")
         return f"The model does not have this effort: using {self.allowed}."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         is_other = (value_at(payload, "reasoning", "effort") or "") != self.refused
         if is_other or (self.of_tools and not declared_tools(payload)):
             return payload
         return _with_parameter(payload, "reasoning.effort", self.allowed or None)
 
 
-def _with_parameter(
-    payload: dict[str, Any], path: str, value: object
-) -> dict[str, Any]:
+def _with_parameter(payload: Payload, path: str, value: object) -> Payload:
     """Return a body with another value at a path of one or two names; None for none."""
     outer, _, inner = path.partition(".")
     changed = dict(payload)
@@ -253,7 +251,7 @@ class LeaveOutToolChoice(RequestRepair):
 
     message = _refused_message("tool_choice")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the body without the choice, offering no more than it allowed."""
         choice = payload.get("tool_choice")
         if choice is None:
@@ -279,7 +277,7 @@ class LeaveOutOptions(RequestRepair):
         "settings."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the body without them; what changes the price stays."""
         changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
         for path in sorted(_OPTIONS):
@@ -298,7 +296,7 @@ class LeaveOutTool(RequestRepair):
     def message(self) -> str:
         return _refused_message(f"the tool {self.name[:64]}")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
 
@@ -307,7 +305,7 @@ class LeaveOutFunctions(RequestRepair):
 
     message = "The model's server rejected the tools: answering without them."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(
             payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
         )
@@ -318,13 +316,11 @@ class OfferFunctionsAlone(RequestRepair):
 
     message = "The model's server accepts functions alone: answering without its tools."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: tool.get("type") == "function")
 
 
-def _offer_alone(
-    payload: dict[str, Any], stays: Callable[[Item], bool]
-) -> dict[str, Any]:
+def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
     """Return a body with the tools that stay; the body itself if these are all."""
     declared = declared_tools(payload)
     remaining = [tool for tool in declared if stays(tool)]
@@ -344,7 +340,7 @@ class PlainSchemas(RequestRepair):
         "The model's server cannot read a tool's parameters: sending simpler ones."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         tools = list(as_list(payload.get("tools")))
         for number, tool in enumerate(tools):
             if tool.get("type") == "function":
@@ -360,13 +356,11 @@ class AskForStream(RequestRepair):
 
     message = "The model's server only answers in streams."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return payload if payload.get("stream") else {**payload, "stream": True}
 
 
-def _with_tools(
-    payload: dict[str, Any], tools: Sequence[Item], choice: object
-) -> dict[str, Any]:
+def _with_tools(payload: Payload, tools: Sequence[Item], choice: object) -> Payload:
     """Return a body with these tools and this choice; no empty list, no idle choice."""
     changed = {**payload, "tools": list(tools), "tool_choice": choice}
     if not tools:
@@ -406,7 +400,7 @@ class LeaveOutField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if not may_lose_field(self.kind, self.keys):
             return payload
         return _change_items(payload, self._shorten)
@@ -418,9 +412,7 @@ class LeaveOutField(RequestRepair):
         return shorter
 
 
-def _change_items(
-    payload: dict[str, Any], change: Callable[[Item], Item]
-) -> dict[str, Any]:
+def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
     """Return a body with other items in its input."""
     return {**payload, "input": [change(item) for item in payload["input"]]}
 
@@ -455,7 +447,7 @@ class LeaveOutToolField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.key[:_MAX_TYPE])
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         items = change_added_tools(payload["input"], self.shorten)
         changed = {**payload, "input": items}
         if payload.get("tools"):
@@ -478,7 +470,7 @@ class LowerItems(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.kind)
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return lower_payload(payload, {self.kind})
 
 
@@ -490,7 +482,7 @@ class AnswersAsTexts(RequestRepair):
         "their texts alone."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _change_items(payload, answer_as_text)
 
 
@@ -499,7 +491,7 @@ class StateIds(RequestRepair):
 
     message = "The model's server demands ids of earlier items: sending such."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _change_items(payload, with_item_id)
 
 
@@ -508,7 +500,7 @@ class LeaveOutEmptyTexts(RequestRepair):
 
     message = "The model's server does not accept empty texts: leaving them out."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _change_items(payload, _without_empty_texts)
 
 
@@ -551,7 +543,7 @@ class LimitMedia(RequestRepair):
             "newest."
         )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         surplus = -self.most
         for item in payload["input"]:
             for key in ("content", "output"):
@@ -590,7 +582,7 @@ class LowerLimit(RequestRepair):
             )
         return f"The model writes at most {self.most} tokens here: asking for no more."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         limit = payload.get("max_output_tokens")
         is_lower = self.is_of_account if limit is None else self.most < limit
         return {**payload, "max_output_tokens": self.most} if is_lower else payload
@@ -601,7 +593,7 @@ class StateDetail(RequestRepair):
 
     message = _refused_message("the detail of an image")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         def with_known_detail(part: Any) -> Any:
             is_image = as_mapping(part).get("type") == "input_image"
             if is_image and part.get("detail") not in ("low", "high"):
@@ -621,7 +613,7 @@ class ShortCallIds(RequestRepair):
 
     message = "The model's server takes short ids of tool calls alone: sending such."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         def with_short_id(item: Item) -> Item:
             call_id = as_text(item.get("call_id"))
             if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
@@ -661,7 +653,7 @@ class TextOutputs(RequestRepair):
             return self.apply(sent.payload) != sent.payload
         return TextOutputs() in sent.repairs
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         rows = self.change_rows(NamedItem("", item) for item in payload["input"])
         return {**payload, "input": [row.item for row in rows]}
 
@@ -700,7 +692,7 @@ class AskToContinue(RequestRepair):
 
     message = "The model cannot go on with an answer by itself: asking it to continue."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         last = payload["input"][-1] if payload["input"] else {}
         if last.get("role") != "assistant":
             return payload
@@ -722,7 +714,7 @@ class MoveMessages(RequestRepair):
         "moving the text after it."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
@@ -734,7 +726,7 @@ class SeparateCalls(RequestRepair):
         "call."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
@@ -749,7 +741,7 @@ class GatherInstructions(RequestRepair):
         "there."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
@@ -771,7 +763,7 @@ class StateInstructions(RequestRepair):
         "The model's server demands instructions: sending them in their own field."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if payload.get("instructions"):
             return payload
         items = payload["input"]
@@ -795,7 +787,7 @@ class JoinMessages(RequestRepair):
 
     message = "The model takes one question at a time: joining those without an answer."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         rows = _join_messages(NamedItem("", item) for item in payload["input"])
         if len(rows) == len(payload["input"]):
             return payload
@@ -833,9 +825,7 @@ _ASK = AskToContinue()
 """It comes last, and adds the only item that a chat does not have."""
 
 
-def repair_request(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
+def repair_request(payload: Payload, repairs: Sequence[Repair]) -> Payload:
     """Return the body of a request with all `repairs`; `payload` itself with none."""
     if not repairs:
         return payload
@@ -846,7 +836,7 @@ def repair_request(
 
 
 def sent_request(
-    payload: dict[str, Any], repairs: Sequence[Repair], *, names: bool = True
+    payload: Payload, repairs: Sequence[Repair], *, names: bool = True
 ) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
