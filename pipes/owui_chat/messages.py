@@ -9,6 +9,7 @@ tree. They are paired from the end, because the host may have left out the oldes
 import math
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import NamedTuple, Self
 
 from openai_responses.errors import InvalidRequest
@@ -272,12 +273,7 @@ def _leading_messages(
     messages: Sequence[JsonObject], roles: Sequence[str]
 ) -> list[JsonObject]:
     """Return the messages with one of these roles that are in front of all others."""
-    leading: list[JsonObject] = []
-    for message in messages:
-        if message.get("role") not in roles:
-            break
-        leading.append(message)
-    return leading
+    return list(takewhile(lambda message: message.get("role") in roles, messages))
 
 
 _MAX_ENTRIES = 8192

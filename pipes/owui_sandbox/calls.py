@@ -17,20 +17,14 @@ EmitEvent = Callable[[dict[str, Any]], Awaitable[None]]
 """Sends an event to the page of whoever asked."""
 
 
-class AttachedFile(NamedTuple):
-    """A file that the user attached to the chat."""
-
-    id: str
-    name: str
-
-
 class SandboxCall(NamedTuple):
     """Who calls, from which chat, as Open WebUI says it."""
 
     user_id: str
     chat_id: str
     message_id: str
-    attached: tuple[AttachedFile, ...]
+    attached: tuple[tuple[str, str], ...]
+    """The ids and names of files."""
     request: Any
     emit: EmitEvent | None
 
@@ -51,11 +45,11 @@ def read_sandbox_call(
     """Return the call that Open WebUI's reserved parameters describe."""
     known = metadata or {}
     files = known.get("files")
-    attached: list[AttachedFile] = []
+    attached: list[tuple[str, str]] = []
     for file in files if isinstance(files, list) else ():
         match file:  # notes and collections are skipped
             case {"type": "file", "id": str(file_id), "name": str(name)}:
-                attached.append(AttachedFile(file_id, name))
+                attached.append((file_id, name))
     return SandboxCall(
         user_id=str((user or {}).get("id") or ""),
         chat_id=str(known.get("chat_id") or ""),
@@ -69,11 +63,11 @@ def read_sandbox_call(
 async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
     """Put the attached files into the workspace, each once; return what is missing."""
     offered: list[OfferedFile] = []
-    for file in call.attached:
+    for file_id, name in call.attached:
         read = partial(
-            _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
+            _read_attached_file, file_id, call.user_id, sandbox.max_file_bytes
         )
-        offered.append(OfferedFile(file.id, file.name, read))
+        offered.append(OfferedFile(file_id, name, read))
     return await sandbox.receive(call.key, offered)
 
 

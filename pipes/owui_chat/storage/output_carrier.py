@@ -83,26 +83,20 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-class StoredText(NamedTuple):
-    """A record in the output of a message, as it is stored there."""
+def output_records(messages: JsonObject) -> dict[str, tuple[str, object]]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row.
 
-    message_id: str
-    kept: object
-    """A text, or a value of an earlier version."""
-
-
-def output_records(messages: JsonObject) -> dict[str, StoredText]:
-    """Return the records in the outputs of a chat's messages, by keys as in its row."""
-    stored: dict[str, StoredText] = {}
+    Each has the id of its message, and a text or a value of an earlier version.
+    """
+    stored: dict[str, tuple[str, object]] = {}
     for message_id, message in messages.items():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                text = StoredText(message_id, item.get("kept"))
-                stored[message_key(_item_id(item))] = text
+                stored[message_key(_item_id(item))] = message_id, item.get("kept")
     return stored
 
 
-def parse_output_records(stored: Mapping[str, StoredText]) -> dict[str, Any]:
+def parse_output_records(stored: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
     """Return what records hold, in the form of a chat's keys; None for what cannot be.
 
     The owner of a chat writes what they like, and a short text can become a large value.

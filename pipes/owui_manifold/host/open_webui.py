@@ -6,12 +6,9 @@ Each function raises HostTooOld if the host lacks a name that it needs.
 import asyncio
 import json
 import re
-from base64 import b64decode
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
-from importlib import import_module
-from io import BytesIO
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
@@ -590,41 +587,6 @@ async def build_retrieved_text(
         kept=kept_text,
         kept_with_template=str(await fill(template, kept_text, question)),
     )
-
-
-_MAX_SIDE_PIXELS = 2048
-"""The API itself scales larger pictures down to about that."""
-
-_MAX_PIXELS = 50_000_000
-"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
-few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
-_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
-"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
-
-
-def scale_image(encoded: str) -> bytes:
-    """Return a picture, given in base64, as a smaller JPEG; blocks.
-
-    Empty if the host's library cannot read it, or if it has too many pixels.
-    """
-    scaled = BytesIO()
-    try:
-        file = BytesIO(b64decode(encoded))
-        # Only the header is read here; the pixels are decoded by what follows.
-        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
-            if image.width * image.height > _MAX_PIXELS:
-                return b""
-            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
-            # A JPEG keeps neither the side on which a photo lies nor transparency:
-            # drawings are mostly black lines on nothing.
-            upright = import_module("PIL.ImageOps").exif_transpose(image)
-            picture = upright.convert("RGBA")
-            sheet = import_module("PIL.Image").new("RGB", picture.size, "white")
-            sheet.paste(picture, mask=picture)
-            sheet.save(scaled, "JPEG")
-    except Exception:  # no Pillow, a damaged picture, too many pixels
-        return b""
-    return scaled.getvalue()
 
 
 async def update_tool(function: HostFunction, **fresh: Any) -> HostFunction:

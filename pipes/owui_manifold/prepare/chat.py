@@ -79,13 +79,13 @@ from owui_manifold.host.open_webui import (
     listed_messages,
     model_system_prompt,
     require_floor,
-    scale_image,
 )
 from owui_manifold.prepare.agent import agent_instructions, check_agent_model
 from owui_manifold.prepare.files import (
     add_documents,
     document_ids,
     load_stored_images,
+    scale_image,
     silent_videos,
 )
 from owui_manifold.prepare.image_notice import image_hint, image_notice

@@ -5,6 +5,8 @@ They are read with the rights of the current user.
 
 import base64
 from collections.abc import Mapping, Sequence
+from importlib import import_module
+from io import BytesIO
 
 from openai_responses.items import Item
 from owui_chat.file_names import shorten_name
@@ -153,3 +155,38 @@ async def load_stored_images(
         if encoded:
             pictures[file_id] = encoded.decode()
     return restore_images(records, pictures)
+
+
+_MAX_SIDE_PIXELS = 2048
+"""The API itself scales larger pictures down to about that."""
+
+_MAX_PIXELS = 50_000_000
+"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
+few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
+_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
+
+
+def scale_image(encoded: str) -> bytes:
+    """Return a picture, given in base64, as a smaller JPEG; blocks.
+
+    Empty if the host's library cannot read it, or if it has too many pixels.
+    """
+    scaled = BytesIO()
+    try:
+        file = BytesIO(base64.b64decode(encoded))
+        # Only the header is read here; the pixels are decoded by what follows.
+        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return b""
+            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
+            # A JPEG keeps neither the side on which a photo lies nor transparency:
+            # drawings are mostly black lines on nothing.
+            upright = import_module("PIL.ImageOps").exif_transpose(image)
+            picture = upright.convert("RGBA")
+            sheet = import_module("PIL.Image").new("RGB", picture.size, "white")
+            sheet.paste(picture, mask=picture)
+            sheet.save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()

@@ -44,7 +44,7 @@ def test_every_key_explains_itself() -> None:
 def test_wrong_value_costs_only_its_key(
     key: str, wrong: object, nearest: int | None
 ) -> None:
-    """tests/shells/test_json_valve.py has the messages; here they are told."""
+    """tests/shells/test_valve_texts_json.py has the messages; here they are told."""
     text = expert(**{key: wrong, "fetch_models": False})
     config = read_config(Valves(EXPERT_JSON=text))
 

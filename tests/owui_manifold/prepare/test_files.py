@@ -19,10 +19,9 @@ from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
 from owui_manifold.call.context import Caller, CheckedCall
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.open_webui import scale_image
 from owui_manifold.host.result_files import split_result_files
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.files import add_documents
+from owui_manifold.prepare.files import add_documents, scale_image
 from stand_in.host import Row, StandInHost
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
