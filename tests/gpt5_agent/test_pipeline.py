@@ -25,9 +25,11 @@ from gpt5_agent.shell.bridge import (
     KEEPALIVE_CHUNK,
     AsyncBridge,
 )
+from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolPool
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from openai_responses.endpoint import Endpoint
+from sandbox.workspaces import WorkspaceKey
 from shells.model_list import ModelList
 from simulator.faults import refuse_parameter
 from upstream import wire
@@ -545,3 +547,20 @@ async def test_effort_that_a_task_asks_for_is_its_users(desk: Desk) -> None:
         assert first == effort.get("reasoning_effort", "low")
 
     assert counts == [2, 2]
+
+
+async def test_programs_do_not_share_a_folder_of_files(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows who they are, so each answer has one of its own."""
+    keys: list[WorkspaceKey] = []
+
+    async def offer(_: object, __: object, key: WorkspaceKey, *___: object) -> Any:
+        keys.append(key)
+        return NO_OFFER
+
+    monkeypatch.setattr(OwnToolPool, "open_tools", offer)
+    for metadata in (None, None, METADATA, METADATA):
+        await desk.result("sim:short", metadata)
+
+    assert len(set(keys)) == 3

@@ -475,3 +475,13 @@ async def test_agent_that_is_switched_on_and_refused_is_in_the_log(
     for switched in ({}, SWITCH):
         await desk.ask("Hi", **given(**switched))
         assert (METADATA_KEY in caplog.text) is bool(switched)
+
+
+async def test_limit_of_calls_of_all_chats_holds_for_agents(desk: Desk) -> None:
+    """The model reads which one it was."""
+    desk.set_valves(MAX_TOOL_CALLS=1)
+    tool = Weather()
+    await desk.chunks(asked("sim:tool-twice"), **given(tool))
+
+    assert tool.calls == 1
+    assert outputs(desk.sim)[-1].startswith("Call limit (1) reached.")

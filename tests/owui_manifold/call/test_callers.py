@@ -141,7 +141,9 @@ async def test_settings_stored_by_an_administrator_override_the_caller(
     asked = {**OURS, "service_tier": None, "extra_tools": [*HOSTED, tool]}
 
     body = await sent(desk, **asked, reasoning=stored["reasoning"])
+    other = await sent(desk, **asked, reasoning={"summary": "auto", "mode": "fast"})
 
+    assert "mode" not in other["reasoning"]
     assert body["service_tier"] == "flex"
     assert body["metadata"] == {"team": "red"}
     assert body["reasoning"]["mode"] == "pro"
