@@ -5,6 +5,7 @@ that asks it looks there, so that neither door changes unseen.
 """
 
 import json
+import logging
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -394,7 +395,7 @@ async def test_a_whole_answer_that_fails_at_once_has_its_metadata(door: Door) ->
 
 
 async def test_a_model_that_is_gone_has_its_successor(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    door: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of a mode that people would not find in the list; each chat is told once."""
     monkeypatch.setattr(manifold.models, "utc_today", lambda: date(2028, 1, 1))
@@ -406,6 +407,7 @@ async def test_a_model_that_is_gone_has_its_successor(
         assert turn.sent["reasoning"]["mode"] == "pro"
     told = [str(turn.lines).count("answers instead.") for turn in turns]
     assert told == [1, 0]
+    assert caplog.text.count("answers instead.") == 1
 
 
 async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
@@ -677,3 +679,18 @@ async def test_administrators_are_told_of_wrong_valves_and_of_the_worst_last(
     assert of_requests not in str(again.lines)
     worst = first.lines[-1]["description"]
     assert (mistakes[-1] in worst) is (role == "admin")
+
+
+async def test_the_log_says_what_is_asked_for_and_not_sent(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once for a caller, with the reason of each."""
+    caplog.set_level(logging.INFO)
+    question = Question("sim:short", body={"temperature": 0.5, "stop": ["x"]})
+    turns = await door.talk(question, question)
+
+    assert not {"temperature", "stop"} & turns[0].sent.keys()
+    [line] = [text for text in caplog.messages if "left out of requests of" in text]
+    assert line.endswith(
+        "user user-1: stop (not known to the API), temperature (not taken by gpt-6.1-sol)"
+    )
