@@ -31,6 +31,11 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "a wrong valve is told again": {PIPE: True, PIPELINE: False},
     # The Pipelines server sends whatever a pipeline returns with status 200.
     "status of a request that cannot be sent": {PIPE: 400, PIPELINE: None},
+    # The pipe asks in a dialog of its own. A pipeline has Open WebUI's card alone, which
+    # needs a stream, and nobody sits in front of a program.
+    "page can be asked": {PIPE: True, PIPELINE: True},
+    "page-whole can be asked": {PIPE: True, PIPELINE: False},
+    "plain can be asked": {PIPE: False, PIPELINE: False},
     # Open WebUI says who a program is, and the Pipelines server does not.
     "a program is somebody": {PIPE: True, PIPELINE: False},
     # Each request of a program is an answer of its own to the pipe; a pipeline goes on

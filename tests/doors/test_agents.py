@@ -14,8 +14,8 @@ import pytest
 
 import manifold.models
 from calls.outcomes import split_id
-from doors.differences import DIFFERENCES
-from doors.talk import Door, Turn
+from doors.differences import DIFFERENCES, PIPE
+from doors.talk import AGENT, Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
 from simulator import Simulator
@@ -268,10 +268,20 @@ async def test_invalid_call_is_not_made(
         ("apply_*=deny", "get_weather says"),
     ],
 )
-async def test_rules_of_tools_hold(door: Door, rules: str, output: str) -> None:
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain"])
+async def test_rules_of_tools_hold(
+    door: Door, rules: str, output: str, reader: str
+) -> None:
     """A call is made after a yes, without asking the model again (R33, R34)."""
-    [turn] = await door.talk("sim:tool Rain?", settings={"TOOL_APPROVAL": rules})
+    [turn] = await door.talk(
+        "sim:tool Rain?", reader=reader, settings={"TOOL_APPROVAL": rules}
+    )
 
+    checks = DIFFERENCES["a client's calls are checked"][door.name]
+    if reader == "plain" and not checks:
+        output = "get_weather says"
+    elif rules == "get_*=ask" and not DIFFERENCES[f"{reader} can be asked"][door.name]:
+        output = "Error: get_weather needs an approval, and this client cannot be asked"
     assert [text[: len(output)] for text in turn.outputs] == [output]
     assert len(turn.requests) == 2
 
@@ -694,3 +704,38 @@ async def test_the_log_says_what_is_asked_for_and_not_sent(
     assert line.endswith(
         "user user-1: stop (not known to the API), temperature (not taken by gpt-6.1-sol)"
     )
+
+
+async def test_the_log_has_figures_and_no_words(
+    door: Door, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither of the chat nor of its tools (R16)."""
+    caplog.set_level(logging.DEBUG)
+    [turn] = await door.talk("sim:tool my diary")
+
+    assert '"rounds": 2, "tool_calls": 1' in caplog.text
+    usages = [request.response["usage"] for request in sim.requests if request.response]
+    tokens = sum(usage["total_tokens"] for usage in usages)
+    assert turn.metadata[-1]["total_tokens"] == tokens > 0
+    assert "get_weather says rain" in turn.text
+    for words in ("my diary", "Zürich", "says rain", sim.api_key):
+        assert words not in caplog.text
+
+
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+async def test_a_refusal_before_the_run_has_its_metadata(
+    door: Door, reader: str
+) -> None:
+    """With no round, and the setting that names the model (R15)."""
+    parameters = {"model": "chatgpt-image-latest"}
+    [turn] = await door.talk("Hi", reader=reader, parameters=parameters)
+
+    assert turn.requests == []
+    [took] = turn.metadata
+    assert (took["strategy"], took["model"]) == (AGENT, "chatgpt-image-latest")
+    assert (took["rounds"], took["total_tokens"]) == (0, 0)
+    assert took["ending"] == "invalid"
+    valve = "AGENT_JSON" if door.name == PIPE else "MODEL"
+    assert valve in turn.error
+    if reader == "page":
+        assert turn.lines[-1]["description"].startswith("Interrupted after")

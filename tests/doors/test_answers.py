@@ -94,6 +94,7 @@ def named(message: str, noun: str) -> str:
 
 # All of them are in tests/openai_responses/test_endings.py.
 REFUSALS = (
+    "wrong key",
     "country",
     "project without the model",
     "mismatched organization",
@@ -504,3 +505,79 @@ async def test_schema_that_the_api_refuses_is_a_bad_request(door: Door) -> None:
     assert len(turn.requests) == 1
     assert turn.error
     assert turn.answers[0]["error"]["status"] == 400
+
+
+@pytest.mark.parametrize(
+    ("kind", "odd"),
+    [
+        ("function_call_output", [1]),
+        ("mcp_approval_request", {"type": []}),
+        ("mcp_approval_response", [1]),
+    ],
+)
+async def test_ids_of_another_type_do_not_break_the_answer(
+    door: Door, kind: str, odd: Any
+) -> None:
+    """A server may send anything; the answer is whole."""
+    ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
+    item = {"type": kind, "name": "look", "arguments": "{}", "server_label": "s", **ids}
+    events = [wire.created(), wire.done(item), *wire.message("Fine.", at=1)]
+    lines = [f"data: {json.dumps(event)}\n\n" for event in [*events, wire.completed()]]
+    turn, _ = await told_by(door, streaming("".join(lines).encode()), "page")
+
+    assert turn.error == ""
+    assert turn.text.startswith("Fine.")
+
+
+async def test_how_an_answer_ended_is_its_last_line(door: Door) -> None:
+    """The page shows no other; an administrator has to read the notice, too."""
+    question = Question("sim:incomplete", user={"role": "admin"})
+    [turn] = await door.talk(question, settings={"TOOL_APPROVAL": "get_*:deny"})
+
+    *others, last = [line["description"] for line in turn.lines]
+    assert any("which is not a rule" in line for line in others)
+    assert "reached its length limit" in last
+
+
+TAGGED = {
+    "COMPATIBILITY": "auto",
+    "EXTRA_HEADERS": json.dumps({"X-Simulator-Profile": "strictest"}),
+}
+
+
+@pytest.mark.parametrize("reader", ["page", "page-whole"])
+async def test_a_task_has_no_thought(door: Door, reader: str) -> None:
+    """A title is the title alone."""
+    question = task("title_generation", "sim:agent-tags")
+    [turn] = await door.talk(question, reader=reader, settings=TAGGED)
+
+    assert turn.text == "It is `408 m`."
+
+
+async def test_a_call_that_comes_twice_is_made_once(door: Door) -> None:
+    """By its last form; one without a name is dropped (R12)."""
+    once = wire.function_call("get_weather", '{"city": "Bern"}', at=0)
+    again = wire.function_call("get_weather", '{"city": "Basel"}', at=1)
+    nameless = wire.function_call("", "{}", at=2)
+    twice = json.loads(json.dumps(again).replace('"call_1"', '"call_0"'))
+    first = wire.on_the_wire(*wire.whole_stream([*once, *twice, *nameless]))
+    last = wire.on_the_wire(*wire.whole_stream(wire.message("It rains.")))
+    answers = in_turn(streaming(first), streaming(last))
+    turn, bodies = await told_by(door, answers, "page")
+
+    assert turn.error == ""
+    assert turn.text == "It rains."
+    sent = bodies[-1]["input"]
+    [output] = [i["output"] for i in sent if i["type"] == "function_call_output"]
+    assert "Basel" in str(output)
+    assert turn.metadata[-1]["tool_calls"] == 1
+
+
+@pytest.mark.parametrize("reader", READERS)
+async def test_a_model_that_does_not_exist_is_named(door: Door, reader: str) -> None:
+    """By the one request that asked for it."""
+    parameters = {"model": "gpt-9-nobody"}
+    [turn] = await door.talk("Hi", reader=reader, parameters=parameters)
+
+    assert len(turn.requests) == 1
+    assert turn.error.startswith("The model gpt-9-nobody does not exist")

@@ -384,21 +384,6 @@ async def test_the_log_holds_neither_key_nor_words(
         assert hidden not in caplog.text
 
 
-async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
-    desk: Desk,
-) -> None:
-    """The host shows no card there, so no one could answer (R33)."""
-    desk.set_valves(TOOL_APPROVAL="*=ask")
-
-    answer = await desk.result("sim:tool weather?", tools=[host_tool()])
-
-    assert "ask_user" not in json.dumps(answer)
-    assert len(desk.sim.requests) == 2
-    sent = desk.sim.requests[-1].body["input"][-1]
-    assert sent["type"] == "function_call_output"
-    assert "this client cannot be asked" in sent["output"]
-
-
 @pytest.mark.parametrize(
     ("parameter", "metadata", "valves"),
     [

@@ -243,46 +243,6 @@ async def test_body_of_the_host_is_not_modified(desk: Desk) -> None:
     assert body == chat("Hi", tools=[TOOL], tool_choice="auto")
 
 
-async def sentences(desk: Desk, body: Json) -> set[str]:
-    """What each kind of caller is told, without the id that each error has."""
-    answers = [
-        await desk.chunks(body),
-        await desk.chunks(body, **PLAIN),
-        [await desk.result(body)],
-        [await desk.result(body, **PLAIN)],
-    ]
-    for chunks in answers:
-        assert all(set(chunk) == {"error"} for chunk in chunks)
-        assert len(chunks) == 1
-    apart = [split_id(chunks[0]["error"]["message"]) for chunks in answers]
-    assert len({error_id for _, error_id in apart}) == len(answers)
-    return {sentence for sentence, _ in apart}
-
-
-@pytest.mark.parametrize(
-    ("valves", "body", "sentence"),
-    [
-        ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
-        ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
-        ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
-        ({}, {"messages": ["Hi"]}, "is not an object with a role"),
-    ],
-    ids=["no key", "wrong key", "unknown model", "no object"],
-)
-async def test_bad_input_gives_one_message(
-    valves: Json, body: Json, sentence: str, desk: Desk
-) -> None:
-    """The same for every kind of caller; the chat goes on afterwards."""
-    desk.set_valves(**valves)
-
-    [problem] = await sentences(desk, {**chat("Hi"), **body})
-
-    assert sentence in problem
-    assert (valves.get("API_KEY") or desk.sim.api_key) not in problem
-    desk.pipe.valves = valves_for(desk.sim)
-    assert grown(await desk.ask("Hi"))
-
-
 async def test_administrators_message_may_be_no_object(desk: Desk) -> None:
     """It is looked at for a command before anything else reads it."""
     body = {**chat("Hi"), "messages": ["Hi"]}

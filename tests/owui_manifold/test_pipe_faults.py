@@ -1,6 +1,5 @@
 """A fault costs no word that was said, and gives one message with an id."""
 
-import json
 from typing import Any
 
 import pytest
@@ -9,33 +8,17 @@ from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
     BrokenBody,
-    closings,
     errors,
-    grown,
     host_events,
     statuses,
 )
 from calls.sample import IDS, USER, chat
 from calls.valves import expert
 from owui_manifold.call.valves import UserValves
-from upstream import wire
-from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-
-
-async def test_how_an_answer_ended_is_its_last_line(desk: Desk) -> None:
-    """The page shows no other; an administrator has to read the notice, too."""
-    desk.set_valves(TOOL_APPROVAL="get_*:deny")
-
-    chunks = await desk.ask("sim:incomplete", __user__={**USER, "role": "admin"})
-
-    [*_, notice, last] = statuses(chunks)
-    assert "which is not a rule" in notice
-    assert "reached its length limit" in last
-    assert closings(chunks) == []
 
 
 async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
@@ -168,28 +151,3 @@ async def test_audit_log_of_one_answer(
     assert [line.split('"')[3] for line in lines] == events
     assert "diary" not in caplog.text
     assert desk.sim.api_key not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("kind", "odd"),
-    [
-        ("function_call_output", [1]),
-        ("mcp_approval_request", {"type": []}),
-        ("mcp_approval_response", [1]),
-    ],
-)
-async def test_ids_of_another_type_do_not_break_the_answer(
-    desk: Desk, kind: str, odd: Any
-) -> None:
-    """A server may send anything; the answer is whole."""
-    ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
-    item = {"type": kind, "name": "look", "arguments": "{}", "server_label": "s", **ids}
-    events = [wire.created(), wire.done(item), *wire.message("Fine.", at=1)]
-    lines = [f"data: {json.dumps(event)}\n\n" for event in [*events, wire.completed()]]
-
-    async with Upstream(streaming("".join(lines).encode())) as server:
-        desk.set_valves(BASE_URL=server.base_url)
-        chunks = await desk.ask("Hi")
-
-    assert errors(chunks) == []
-    assert grown(chunks).startswith("Fine.")
