@@ -50,7 +50,6 @@ from gpt5_agent.shell.server_access import usable_secrets, usable_settings
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_mapping, value_at
-from openai_responses.recent_texts import RecentTexts
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
@@ -83,8 +82,6 @@ class Pipeline:
         self.type = "manifold"
         self.valves = self.Valves()
         self._shared = SharedState()
-        self._logged = RecentTexts()
-        """What the log has said today about requests and valves."""
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._shared.close)
 
@@ -163,8 +160,9 @@ class Pipeline:
         caller = read_caller(body)
         log = _new_log()
         kept, left_out = select_keys(body, settings.expert.caller_may_set)
-        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        line = left_out_line(who, dict.fromkeys(left_out, ""), self._logged.first_time)
+        reasons = dict.fromkeys(left_out, "")
+        is_new = self._shared.logged.first_time
+        line = left_out_line(caller.name_in_log, reasons, is_new)
         if line:
             log.warn(line)
         call = PipelineCall(
@@ -203,7 +201,7 @@ class Pipeline:
         unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
         messages = [*filter(None, [unknown_keys]), *settings.problems]
         for message in messages:
-            if self._logged.first_time(message):
+            if self._shared.logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
 

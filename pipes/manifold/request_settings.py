@@ -4,9 +4,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai_responses.endpoint import Endpoint
+from openai_responses.json_input import JsonObject
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import ResolvedModel
-from openai_responses.requests.build import Settings
+from openai_responses.requests.build import (
+    ResponsesRequest,
+    Settings,
+    is_api_parameter,
+    unsent_parameters,
+)
 from openai_responses.requests.parameters import given_values
 from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
@@ -49,6 +55,22 @@ def settings_of_valves(
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=given_values(defaults),
     )
+
+
+def left_out_parameters(
+    asked: JsonObject, request: ResponsesRequest
+) -> tuple[dict[str, str], list[str]]:
+    """Return the parameters that are asked for and not sent, with the reason of each.
+
+    With them the messages about values that no API takes.
+    """
+    missing, errors = unsent_parameters(asked, request)
+    reasons: dict[str, str] = {}
+    for name in missing:
+        reasons[name] = "not known to the API"
+        if is_api_parameter(name):
+            reasons[name] = f"not taken by {request.model}"
+    return reasons, errors
 
 
 def request_timeouts(

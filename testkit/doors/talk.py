@@ -39,6 +39,8 @@ class Turn:
     """What each call of the door gave: the chunks of a stream, or a whole result."""
     stored: Sequence[Json]
     """The items that Open WebUI stores and its page draws; none for a plain client."""
+    emitted: Sequence[Json] = ()
+    """The status lines that a page was told beside an answer in one piece."""
 
     @property
     def chunks(self) -> list[Json]:
@@ -134,6 +136,8 @@ class Door(ABC):
     """A server that people and programs come to."""
 
     name: str
+    noun: str
+    """What its messages call what it answers for."""
 
     def __init__(self, simulator: Simulator, functions: HostFunctions) -> None:
         self._server = RecordingSimulator(simulator)
@@ -172,7 +176,11 @@ class Door(ABC):
             items = answer.get("output", []) if isinstance(answer, dict) else answer
             drawn = [item for item in items if not item["type"].endswith(":kept")]
             bodies = [request["body"] for request in turn["requests"]]
-            turns.append(Turn(bodies, turn["yielded"], drawn))
+            shown = [
+                told["shown"] for told in turn.get("page events", ()) if "shown" in told
+            ]
+            lines = [event["data"] for event in shown if event["type"] == "status"]
+            turns.append(Turn(bodies, turn["yielded"], drawn, lines))
         return turns
 
     @abstractmethod
@@ -188,6 +196,7 @@ class OpenWebUIDoor(Door):
     """The pipe in the stand-in of Open WebUI; AGENT_JSON has the parameters."""
 
     name = "Open WebUI"
+    noun = "pipe"
 
     def _valves_of(self, parameters: Mapping[str, Any]) -> Settings:
         return {"AGENT_JSON": json.dumps(dict(parameters))}
@@ -202,6 +211,7 @@ class PipelinesDoor(Door):
     """The pipeline, called from threads; Open WebUI makes the calls of its own tools."""
 
     name = "Pipelines server"
+    noun = "pipeline"
 
     def _valves_of(self, parameters: Mapping[str, Any]) -> Settings:
         """Each parameter is a valve; none of these is an object or a list."""

@@ -5,7 +5,7 @@ that asks it looks there, so that neither door changes unseen.
 """
 
 import json
-from collections.abc import Mapping
+import logging
 from datetime import date
 from itertools import pairwise
 from typing import Any
@@ -14,7 +14,8 @@ import pytest
 
 import manifold.models
 from calls.outcomes import split_id
-from doors.talk import Door, Turn
+from doors.differences import DIFFERENCES, PIPE
+from doors.talk import AGENT, Door, Turn
 from golden_run.pipe_chats import Question
 from openai_responses.items import message_text
 from simulator import Simulator
@@ -26,32 +27,6 @@ pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
 
-PIPE = "Open WebUI"
-PIPELINE = "Pipelines server"
-DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
-    # The Pipelines server gets every round of a plain client anew, and counts them from
-    # the chat; to the pipe each of its requests is an answer of its own.
-    "rounds of a client's calls": {PIPE: 1, PIPELINE: 2},
-    # The pipe tells users what an answer costs only where SHOW_COST is on; the agents'
-    # line always had the price.
-    "price in the last line": {PIPE: False, PIPELINE: True},
-    # The pipe shows commentary while the answer is not there yet; Open WebUI shows the
-    # rounds of a pipeline as answers of their own, where a thought stays readable.
-    "commentary is a thought": {PIPE: False, PIPELINE: True},
-    # `context` is a parameter of a question by the plugins' specification (P9), and open
-    # to callers of the agents' server; in the pipe it belongs to the rules.
-    "a request replaces the context": {PIPE: False, PIPELINE: True},
-    # A caller of the pipe may ask for less; a pipeline's parameters are its valves.
-    "a request may lower a limit": {PIPE: True, PIPELINE: False},
-    # The pipe leaves all calls of a client's functions to it, as without an agent; a
-    # pipeline goes on by itself where a call cannot be made.
-    "a client's calls are checked": {PIPE: False, PIPELINE: True},
-    # The pipe tells a mistake until it is corrected; the agents once an hour, and the
-    # log at their start: an administrator is not in front of their valves.
-    "a wrong valve is told again": {PIPE: True, PIPELINE: False},
-    # The Pipelines server sends whatever a pipeline returns with status 200.
-    "status of a request that cannot be sent": {PIPE: 400, PIPELINE: None},
-}
 POLICIES = (
     "<persistence>",
     "<context_gathering>",
@@ -293,10 +268,20 @@ async def test_invalid_call_is_not_made(
         ("apply_*=deny", "get_weather says"),
     ],
 )
-async def test_rules_of_tools_hold(door: Door, rules: str, output: str) -> None:
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain"])
+async def test_rules_of_tools_hold(
+    door: Door, rules: str, output: str, reader: str
+) -> None:
     """A call is made after a yes, without asking the model again (R33, R34)."""
-    [turn] = await door.talk("sim:tool Rain?", settings={"TOOL_APPROVAL": rules})
+    [turn] = await door.talk(
+        "sim:tool Rain?", reader=reader, settings={"TOOL_APPROVAL": rules}
+    )
 
+    checks = DIFFERENCES["a client's calls are checked"][door.name]
+    if reader == "plain" and not checks:
+        output = "get_weather says"
+    elif rules == "get_*=ask" and not DIFFERENCES[f"{reader} can be asked"][door.name]:
+        output = "Error: get_weather needs an approval, and this client cannot be asked"
     assert [text[: len(output)] for text in turn.outputs] == [output]
     assert len(turn.requests) == 2
 
@@ -420,7 +405,7 @@ async def test_a_whole_answer_that_fails_at_once_has_its_metadata(door: Door) ->
 
 
 async def test_a_model_that_is_gone_has_its_successor(
-    door: Door, monkeypatch: pytest.MonkeyPatch
+    door: Door, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Of a mode that people would not find in the list; each chat is told once."""
     monkeypatch.setattr(manifold.models, "utc_today", lambda: date(2028, 1, 1))
@@ -432,6 +417,7 @@ async def test_a_model_that_is_gone_has_its_successor(
         assert turn.sent["reasoning"]["mode"] == "pro"
     told = [str(turn.lines).count("answers instead.") for turn in turns]
     assert told == [1, 0]
+    assert caplog.text.count("answers instead.") == 1
 
 
 async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
@@ -703,3 +689,53 @@ async def test_administrators_are_told_of_wrong_valves_and_of_the_worst_last(
     assert of_requests not in str(again.lines)
     worst = first.lines[-1]["description"]
     assert (mistakes[-1] in worst) is (role == "admin")
+
+
+async def test_the_log_says_what_is_asked_for_and_not_sent(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Once for a caller, with the reason of each."""
+    caplog.set_level(logging.INFO)
+    question = Question("sim:short", body={"temperature": 0.5, "stop": ["x"]})
+    turns = await door.talk(question, question)
+
+    assert not {"temperature", "stop"} & turns[0].sent.keys()
+    [line] = [text for text in caplog.messages if "left out of requests of" in text]
+    assert line.endswith(
+        "user user-1: stop (not known to the API), temperature (not taken by gpt-6.1-sol)"
+    )
+
+
+async def test_the_log_has_figures_and_no_words(
+    door: Door, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Neither of the chat nor of its tools (R16)."""
+    caplog.set_level(logging.DEBUG)
+    [turn] = await door.talk("sim:tool my diary")
+
+    assert '"rounds": 2, "tool_calls": 1' in caplog.text
+    usages = [request.response["usage"] for request in sim.requests if request.response]
+    tokens = sum(usage["total_tokens"] for usage in usages)
+    assert turn.metadata[-1]["total_tokens"] == tokens > 0
+    assert "get_weather says rain" in turn.text
+    for words in ("my diary", "Zürich", "says rain", sim.api_key):
+        assert words not in caplog.text
+
+
+@pytest.mark.parametrize("reader", ["page", "page-whole", "plain", "plain-whole"])
+async def test_a_refusal_before_the_run_has_its_metadata(
+    door: Door, reader: str
+) -> None:
+    """With no round, and the setting that names the model (R15)."""
+    parameters = {"model": "chatgpt-image-latest"}
+    [turn] = await door.talk("Hi", reader=reader, parameters=parameters)
+
+    assert turn.requests == []
+    [took] = turn.metadata
+    assert (took["strategy"], took["model"]) == (AGENT, "chatgpt-image-latest")
+    assert (took["rounds"], took["total_tokens"]) == (0, 0)
+    assert took["ending"] == "invalid"
+    valve = "AGENT_JSON" if door.name == PIPE else "MODEL"
+    assert valve in turn.error
+    if reader == "page":
+        assert turn.lines[-1]["description"].startswith("Interrupted after")

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from agents.desk import METADATA, Desk
+from agents.desk import Desk
 from agents.sample import host_tool
 from calls.outcomes import advice, errors
 from hosts.servers.functions import HostFunctions
@@ -141,19 +141,3 @@ async def test_message_that_the_page_does_not_have_goes_back_with_its_thought(
     assert [message_text(item) for item in answers] == back
     assert answers[0] == answers[-1]
     assert answers[0]["phase"] == "final_answer"
-
-
-@pytest.mark.parametrize("metadata", [METADATA, None], ids=["page", "program"])
-async def test_half_a_character_loses_no_whole_answer(
-    metadata: Json | None, desk: Desk
-) -> None:
-    """The server sends the result as UTF-8, which has no halves."""
-    message = wire.message("Rain \ud83c", "\udf27 in Z\ud83c.")
-    answer = streaming(wire.on_the_wire(*wire.whole_stream(message)))
-    async with Upstream(answer) as server:
-        desk.set_valves(BASE_URL=server.base_url)
-        result = await desk.result("Rain?", metadata)
-
-    assert json.dumps(result, ensure_ascii=False).encode()
-    [choice] = result["choices"]
-    assert choice["message"]["content"].strip() == "Rain 🌧 in Z\ufffd."

@@ -26,15 +26,15 @@ from gpt5_agent.shell.bridge import (
     KEEPALIVE_CHUNK,
     AsyncBridge,
 )
+from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolPool
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from openai_responses.endpoint import Endpoint
-from runs.disturbed import STREAMS
+from sandbox.workspaces import WorkspaceKey
 from shells.model_list import ModelList
 from simulator.faults import refuse_parameter
 from upstream import wire
-from upstream.odd_streams import stream_of
-from upstream.server import Upstream, stream_in_pieces, streaming, until
+from upstream.server import Upstream, stream_in_pieces, until
 
 pytestmark = pytest.mark.asyncio
 
@@ -247,28 +247,6 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
     assert "The tools of the sandbox are not offered: bubblewrap" in for_admin
 
 
-@pytest.mark.parametrize("stream", [False, True])
-async def test_a_task_is_answered_without_the_loop(stream: bool, desk: Desk) -> None:
-    """One short request, whose text is the whole answer (R28)."""
-    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="agent_model")
-    prompt = '### Task:\nA title.\n### Output:\nJSON format: { "title": "..." }'
-
-    more: Json = {"tools": [host_tool()], "agent_model": "gpt-5"}
-    answer = await desk.asked(question_messages(prompt), TITLE, stream=stream, **more)
-
-    if stream:
-        *chunks, done = await asyncio.to_thread(list, answer)
-        assert done == "data: [DONE]"
-        content = plain_text(chunks)
-    else:
-        content = answer["choices"][0]["message"]["content"]
-    assert json.loads(content) == {"title": "Talking to a Stand-in"}
-    (request,) = desk.sim.requests
-    assert request.body["stream"] is stream
-    assert not {"tools", "instructions", "include"} & request.body.keys()
-    assert request.body["reasoning"] == {"effort": "minimal"}
-
-
 MERGING = {**TITLE, "task": "moa_response_generation"}
 
 
@@ -283,88 +261,6 @@ async def test_merged_answers_grow_at_the_own_effort_of_the_model(desk: Desk) ->
     (request,) = desk.sim.requests
     assert request.body["reasoning"]["effort"] == "high"
     assert request.body["stream"] is True
-
-
-@pytest.mark.parametrize("changed", [{}, {"API_KEY": ""}], ids=["failed", "no key"])
-async def test_merge_that_fails_says_so_as_text(changed: Json, desk: Desk) -> None:
-    """The page stops at an error without showing it."""
-    desk.pipeline.valves = desk.pipeline.valves.model_copy(update=changed)
-
-    *chunks, _ = await desk.pieces("sim:failed", MERGING)
-
-    assert not [chunk for chunk in chunks if "error" in chunk]
-    assert "(Error id: " in plain_text(chunks)
-
-
-@pytest.mark.parametrize(
-    ("task", "limit", "is_used"),
-    [("context_compaction", None, True), ("title_generation", 1000, False)],
-)
-async def test_summary_that_was_cut_is_used(
-    task: str, limit: int | None, is_used: bool, desk: Desk
-) -> None:
-    """It has no limit of Open WebUI's own; half a title is none."""
-    desk.pipeline.valves.EXPERT_JSON = expert(caller_may_set="max_tokens")
-    metadata = {**TITLE, "task": task}
-
-    answer = await desk.result("sim:incomplete", metadata, max_tokens=1000)
-
-    assert bool(answer["choices"][0]["message"]["content"]) is is_used
-    (request,) = desk.sim.requests
-    assert request.body.get("max_output_tokens") == limit
-
-
-@pytest.mark.parametrize(
-    ("task", "scenario", "end"),
-    [("", "short", "success"), ("title_generation", "quota", "error")],
-)
-async def test_audit_log_has_a_line_for_request_and_end(
-    caplog: pytest.LogCaptureFixture, task: str, scenario: str, end: str, desk: Desk
-) -> None:
-    """The same events and fields as the pipe's, without a word of the chat."""
-    desk.pipeline.valves.EXPERT_JSON = expert(audit_log=True)
-    metadata = {**METADATA, "task": task}
-    await desk.result(f"sim:{scenario} my diary", metadata)
-
-    lines = [json.loads(text) for text in caplog.messages if text.startswith("{")]
-    began, ended = [line for line in lines if "event" in line]
-    assert began["event"] == "responses_api_request"
-    assert ended["event"] == f"responses_api_{end}"
-    assert began["run_id"] == ended["run_id"]
-    assert began["request_id"] is None
-    assert ended["request_id"].startswith("req_")
-    assert "diary" not in json.dumps(lines)
-
-
-@pytest.mark.parametrize(
-    ("messages", "key", "word"),
-    [
-        pytest.param([], {}, "nothing was sent", id="no messages"),
-        pytest.param(
-            question_messages("sim:chat,status=401"), {}, "HTTP 401", id="refused"
-        ),
-        pytest.param(HELLO, {"API_KEY": ""}, "nothing was sent", id="no key"),
-    ],
-)
-async def test_a_failed_task_is_empty(
-    messages: list[Json],
-    key: Json,
-    word: str,
-    caplog: pytest.LogCaptureFixture,
-    desk: Desk,
-) -> None:
-    """The host would take the text of an error for a title (R25); the log says why."""
-    desk.set_valves(**key)
-
-    answer = await desk.asked(messages, TITLE, stream=False)
-    streamed = await desk.asked(messages, TITLE)
-
-    assert answer["choices"][0]["message"]["content"] == ""
-    assert "error" not in answer
-    *chunks, done = await asyncio.to_thread(list, streamed)
-    assert plain_text(chunks) == ""
-    assert done == "data: [DONE]"
-    assert word in caplog.text
 
 
 @pytest.mark.parametrize("stream", [True, False])
@@ -490,41 +386,6 @@ async def test_the_log_holds_neither_key_nor_words(
         assert hidden not in caplog.text
 
 
-async def test_where_nothing_streams_a_call_that_needs_a_yes_is_refused(
-    desk: Desk,
-) -> None:
-    """The host shows no card there, so no one could answer (R33)."""
-    desk.set_valves(TOOL_APPROVAL="*=ask")
-
-    answer = await desk.result("sim:tool weather?", tools=[host_tool()])
-
-    assert "ask_user" not in json.dumps(answer)
-    assert len(desk.sim.requests) == 2
-    sent = desk.sim.requests[-1].body["input"][-1]
-    assert sent["type"] == "function_call_output"
-    assert "this client cannot be asked" in sent["output"]
-
-
-async def ask_as(desk: Desk, user: str, **more: Any) -> int:
-    """Ask as a user; return how many requests the answer took."""
-    desk.sim.requests.clear()
-    await desk.pieces("sim:short Hi", {**METADATA, "user_id": user}, **more)
-    assert desk.sim.requests[-1].status == 200
-    return len(desk.sim.requests)
-
-
-async def test_refused_parameter_is_remembered_for_all_users(desk: Desk) -> None:
-    """For all users what the server named; with tools of the chat for one of them."""
-    desk.sim.faults.append(refuse_parameter("reasoning.summary"))
-    tools = {"tools": [host_tool()]}
-
-    assert await ask_as(desk, "u-1", **tools) == 2
-    assert await ask_as(desk, "u-1", **tools) == 1
-    assert await ask_as(desk, "u-2", **tools) == 2
-    assert await ask_as(desk, "u-3") == 2
-    assert await ask_as(desk, "u-4", **tools) == 1
-
-
 @pytest.mark.parametrize(
     ("parameter", "metadata", "valves"),
     [
@@ -555,64 +416,6 @@ async def test_refused_parameter_costs_one_answer_a_second_request(
         counts.append(len(desk.sim.requests))
 
     assert counts == [2, 1]
-
-
-@pytest.mark.parametrize("name", ["error-that-is-a-text", "unreadable-lines-between"])
-async def test_disturbed_stream_is_shown_as_what_it_is(
-    name: str, caplog: pytest.LogCaptureFixture, desk: Desk
-) -> None:
-    """As by the pipe: a gateway is in front of both."""
-    caplog.set_level(logging.INFO)
-    expected = STREAMS[name]
-    async with Upstream(streaming(stream_of(name))) as upstream:
-        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
-        *plain, _ = await desk.pieces("Hi", None)
-        assert len(upstream.requests) == expected.requests
-        title = await desk.result("Hi", TITLE)
-
-    assert expected.shown in plain_text(plain)
-    shown = [error_of(piece) for piece in plain if "error" in piece]
-    assert len(shown) == (expected.kind != "completed")
-    assert all(expected.words in error for error in shown)
-    if expected.kind == "completed":
-        content = title["choices"][0]["message"]["content"]
-        assert content.strip() == expected.shown.strip()
-    assert expected.cause in caplog.text
-    counts = ", ".join(f"{count} {kind}" for kind, count in expected.skipped.items())
-    line = f"left out events of the stream that cannot be read: {counts}"
-    assert caplog.text.count(line) == (2 if expected.skipped else 0)
-
-
-CHANNEL = {**METADATA, "chat_id": "channel:talk"}
-
-
-@pytest.mark.parametrize(
-    ("scenario", "valves", "reason"),
-    [
-        ("quota", {}, "no credit"),
-        ("cut", {}, "broke before"),
-        ("incomplete", {}, "length limit"),
-        ("chat", {"PRESET": "none of ours"}, "Error id"),
-    ],
-)
-async def test_channel_reads_how_an_answer_ended_in_its_text(
-    scenario: str, valves: Json, reason: str, desk: Desk
-) -> None:
-    """It shows neither errors nor status lines."""
-    desk.set_valves(**valves)
-
-    *chunks, _ = await desk.pieces(f"sim:{scenario}", CHANNEL)
-
-    assert reason in plain_text(chunks)
-    assert not [chunk for chunk in chunks if "error" in chunk]
-
-
-async def test_sources_are_links_in_the_text_of_a_channel(desk: Desk) -> None:
-    """It shows none beside it, as a chat does."""
-    told = await desk.pieces("sim:annotations", CHANNEL)
-
-    ended = "[1] [The chronicle](<http://127.0.0.1/chronicle>)"
-    assert ended in json.dumps(told)
 
 
 @pytest.mark.parametrize("lacking", ["files", "threads"])
@@ -717,18 +520,6 @@ async def test_only_other_servers_are_asked_for_their_models(
     assert asked == addresses[1:]
 
 
-@pytest.mark.parametrize("role", ["admin", "user"])
-async def test_only_administrators_read_what_the_server_said(
-    role: str, desk: Desk
-) -> None:
-    given = {"user": {"role": role}}
-    streamed = await desk.pieces("sim:quota", **given)
-    whole = await desk.result("sim:quota", **given)
-
-    for told in (streamed, whole):
-        assert ("The model's server said" in json.dumps(told)) is (role == "admin")
-
-
 async def test_effort_that_a_task_asks_for_is_its_users(desk: Desk) -> None:
     """Where that is allowed; what the server says to it holds for that user."""
     opened = expert(caller_may_set="reasoning_effort")
@@ -790,3 +581,20 @@ async def test_server_without_responses_gets_the_error_alone(
     answer = await desk.result("sim:quota", None)
 
     assert answer["error"]["code"] == "insufficient_quota"
+
+
+async def test_programs_do_not_share_a_folder_of_files(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody knows who they are, so each answer has one of its own."""
+    keys: list[WorkspaceKey] = []
+
+    async def offer(_: object, __: object, key: WorkspaceKey, *___: object) -> Any:
+        keys.append(key)
+        return NO_OFFER
+
+    monkeypatch.setattr(OwnToolPool, "open_tools", offer)
+    for metadata in (None, None, METADATA, METADATA):
+        await desk.result("sim:short", metadata)
+
+    assert len(set(keys)) == 3

@@ -63,7 +63,8 @@ def test_calls_at_once_share_five_times_the_time_of_one() -> None:
     """Of both shells, with the limits of the valves."""
     valves = SharedValves(TOOL_OUTPUT_CHARACTERS=2000)
 
-    limits = call_limits(valves, ToolTimeouts(60, [("crawl_*", 600)]), [("draw", 900)])
+    others = [("draw", 900.0), ("crawl_*", 1.0)]
+    limits = call_limits(valves, ToolTimeouts(60, [("crawl_*", 600)]), others)
 
     assert (limits.batch_seconds, limits.characters) == (300, 2000)
     assert limits.own_seconds("crawl_all") == 600

@@ -19,7 +19,7 @@ from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import ConnectionFailed, InvalidParameter, InvalidRequest
 from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from owui_chat.events import AnswerReport
 from owui_chat.render.completions import ChunkRenderer
 from owui_chat.render.native import NativeRenderer
@@ -68,6 +68,7 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
     """It shows no reason of the end, unless a status line advises on it."""
     view = NativeRenderer(lambda: 0.0)
     view.shown.items += ended.output
+    view.report = AnswerReport(cost=Cost(0.5))
 
     stored = page_result(ended, "m", view, has_advice=has_advice)
 
@@ -75,6 +76,7 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
     assert stored.get("output") == ([*ended.output] or None)
     if ended.usage:
         assert stored["usage"]["prompt_tokens"] == 20
+        assert stored["usage"]["cost"] == 0.5
         assert (
             whole_completion(ended, "m", AnswerReport())["usage"]["prompt_tokens"] == 30
         )

@@ -140,22 +140,6 @@ async def test_page_without_streaming_gets_one_result(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("stream", [True, False])
-async def test_sources_are_links_in_the_text_of_a_channel(
-    stream: bool, desk: Desk
-) -> None:
-    """It shows none beside it, as a chat does."""
-    metadata = {**IDS, "chat_id": "channel:1"}
-    given = {"__user__": USER, "__metadata__": metadata}
-    if stream:
-        text = stored(await desk.ask("sim:annotations", **given))
-    else:
-        result = await desk.result(chat("sim:annotations"), **given)
-        text = message_text(result["output"][-1])
-
-    assert text.endswith("\n\n[1] [The chronicle](<http://127.0.0.1/chronicle>)")
-
-
-@pytest.mark.parametrize("stream", [True, False])
 async def test_task_gets_its_text_and_nothing_else(stream: bool, desk: Desk) -> None:
     prompt = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
     given = {"__task__": "title_generation"}
@@ -220,45 +204,6 @@ async def test_merged_answers_stream_as_the_page_reads_them(desk: Desk) -> None:
     assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
 
 
-@pytest.mark.parametrize(
-    ("valves", "scenario", "shown"),
-    [
-        ({}, "failed", "internal error"),
-        ({"API_KEY": ""}, "chat", "This pipe has no API key yet."),
-    ],
-    ids=["fails", "is refused"],
-)
-async def test_merge_that_fails_says_so_as_text(
-    valves: Json, scenario: str, shown: str, desk: Desk
-) -> None:
-    """The page stops at an error without showing it."""
-    desk.set_valves(**valves)
-
-    chunks = await desk.ask(f"sim:{scenario}", **MERGING)
-
-    assert errors(chunks) == []
-    assert shown in plain_text(chunks)
-
-
-@pytest.mark.parametrize(
-    ("task", "scenario", "is_used"),
-    [
-        ("context_compaction", "incomplete", True),
-        ("title_generation", "incomplete", False),
-        # It is unknown how much is missing.
-        ("context_compaction", "failed", False),
-        ("context_compaction", "drop", False),
-    ],
-)
-async def test_text_that_was_cut_is_used_and_a_cut_object_is_not(
-    task: str, scenario: str, is_used: bool, desk: Desk
-) -> None:
-    """Open WebUI would replace a summary by the beginnings of all messages."""
-    result = await desk.result(chat(f"sim:{scenario}"), **PLAIN, __task__=task)
-
-    assert bool(result["choices"][0]["message"]["content"]) is is_used
-
-
 async def test_users_valves_are_read_from_the_user(desk: Desk) -> None:
     """As the host passes them; anything else counts as nothing chosen."""
     chosen = {**USER, "valves": UserValves(REASONING_EFFORT="low")}
@@ -296,46 +241,6 @@ async def test_body_of_the_host_is_not_modified(desk: Desk) -> None:
     await desk.chunks(body)
 
     assert body == chat("Hi", tools=[TOOL], tool_choice="auto")
-
-
-async def sentences(desk: Desk, body: Json) -> set[str]:
-    """What each kind of caller is told, without the id that each error has."""
-    answers = [
-        await desk.chunks(body),
-        await desk.chunks(body, **PLAIN),
-        [await desk.result(body)],
-        [await desk.result(body, **PLAIN)],
-    ]
-    for chunks in answers:
-        assert all(set(chunk) == {"error"} for chunk in chunks)
-        assert len(chunks) == 1
-    apart = [split_id(chunks[0]["error"]["message"]) for chunks in answers]
-    assert len({error_id for _, error_id in apart}) == len(answers)
-    return {sentence for sentence, _ in apart}
-
-
-@pytest.mark.parametrize(
-    ("valves", "body", "sentence"),
-    [
-        ({"API_KEY": ""}, {}, "This pipe has no API key yet."),
-        ({"API_KEY": "sk-wrong"}, {}, "127.0.0.1 does not accept the API key."),
-        ({}, {"model": "f.gpt-9-nobody"}, "The model gpt-9-nobody does not exist"),
-        ({}, {"messages": ["Hi"]}, "is not an object with a role"),
-    ],
-    ids=["no key", "wrong key", "unknown model", "no object"],
-)
-async def test_bad_input_gives_one_message(
-    valves: Json, body: Json, sentence: str, desk: Desk
-) -> None:
-    """The same for every kind of caller; the chat goes on afterwards."""
-    desk.set_valves(**valves)
-
-    [problem] = await sentences(desk, {**chat("Hi"), **body})
-
-    assert sentence in problem
-    assert (valves.get("API_KEY") or desk.sim.api_key) not in problem
-    desk.pipe.valves = valves_for(desk.sim)
-    assert grown(await desk.ask("Hi"))
 
 
 async def test_administrators_message_may_be_no_object(desk: Desk) -> None:
@@ -419,20 +324,6 @@ async def test_exception_at_the_end_keeps_the_answer(
 
     assert "Turn 1." in grown(chunks)
     check_fault(chunks[-1]["error"]["message"], caplog)
-
-
-async def test_failed_task_is_logged(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """With the message, never the key."""
-    desk.set_valves(API_KEY="")
-
-    await desk.result(chat("Hi"), __task__="tags_generation")
-
-    assert re.match(
-        r"[0-9A-Z]{10} nothing was sent: This pipe has no API key yet\.",
-        only_line(logging.WARNING, caplog),
-    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Agents in the pipe: strategies as models, and the switch that makes one of a model."""
 
 import json
-import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from itertools import pairwise
@@ -9,10 +8,8 @@ from typing import Any
 
 import pytest
 
-from agents.sample import calls
 from calls.desk import Desk
 from calls.outcomes import (
-    closings,
     errors,
     host_events,
     statuses,
@@ -23,9 +20,6 @@ from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.items import message_text
 from owui_chat.render.chunks import METADATA_KEY
-from owui_manifold.run import agent as agent_module
-from runs.sample import message
-from runs.scripted import ScriptedProvider
 from simulator import Simulator
 from stand_in.host import close_connections, host_callable
 
@@ -301,46 +295,6 @@ async def test_the_log_says_what_a_request_may_not_set_of_an_agent(
         assert line.startswith(expected)
 
 
-async def test_a_call_that_comes_twice_is_made_once(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By its last form; one without a name is dropped (R12)."""
-    once = calls("get_weather", 1, "Bern")
-    again = {**calls("get_weather", 1, "Basel"), "id": "fc_other"}
-    nameless = {**calls("", 3), "id": "fc_nameless"}
-    provider = ScriptedProvider([once, again, nameless], [message("9", "It rains.")])
-    monkeypatch.setattr(agent_module, "Attempts", lambda *_: provider)
-    tool = Weather()
-
-    chunks = await desk.chunks(asked("Hi"), **given(tool))
-
-    assert errors(chunks) == []
-    assert tool.calls == 1
-    last, _ = provider.asked[-1]
-    [output] = [item for item in last if item["type"] == "function_call_output"]
-    assert output["output"] == "Rain in Basel."
-
-
-async def test_the_log_has_figures_and_no_words(
-    desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Neither of the chat nor of its tools (R16)."""
-    caplog.set_level(logging.DEBUG)
-    chunks = await desk.chunks(asked("sim:tool my diary"), **given(Weather()))
-
-    assert '"rounds": 2, "tool_calls": 1' in caplog.text
-    [metadata] = metadata_of(chunks)
-    usages = [
-        request.response["usage"] for request in desk.sim.requests if request.response
-    ]
-    tokens = sum(usage["total_tokens"] for usage in usages)
-    assert metadata["total_tokens"] == tokens > 0
-    output = "Rain in Zürich."
-    assert output in json.dumps(chunks, ensure_ascii=False)
-    for words in ("my diary", "Zürich", output):
-        assert words not in caplog.text
-
-
 OFFICE: Json = {"title": "Office", "content": "Open 9 to 17.", "url": "http://a.b"}
 CONTEXT: list[Any] = [OFFICE, "It froze."]
 GIVEN = (
@@ -368,26 +322,6 @@ async def test_context_is_read_and_shown_as_sources(place: str, desk: Desk) -> N
     assert first["source"] == {"name": "Office", "url": "http://a.b"}
     assert first["document"] == ["Open 9 to 17."]
     assert second["source"] == {"name": "Context 2"}
-
-
-async def test_a_refusal_before_the_run_has_its_metadata(desk: Desk) -> None:
-    """With no round; for the page, a plain client, and a whole answer (R15)."""
-    configure(desk, model="chatgpt-image-latest")
-    page = await desk.chunks(asked("Hi"), **given())
-    plain = await desk.chunks(asked("Hi"), __user__=USER, __metadata__={})
-    whole = await desk.result(asked("Hi"), **given(), __event_emitter__=desk.emit)
-
-    [metadata] = metadata_of(page)
-    assert metadata["strategy"] == "gpt5_function_calling"
-    assert metadata["model"] == "chatgpt-image-latest"
-    assert (metadata["rounds"], metadata["total_tokens"]) == (0, 0)
-    assert metadata["ending"] not in ("completed", "cancelled")
-    assert closings(page)[0].startswith("Interrupted after")
-    [*_, before_error, _] = plain
-    assert before_error["execution_metadata"] == metadata
-    assert whole["execution_metadata"] == metadata
-    assert "AGENT_JSON" in whole["error"]["message"]
-    assert [event["data"]["execution_metadata"] for event in desk.emitted] == [metadata]
 
 
 async def test_a_stopped_answer_tells_the_page_what_it_took(desk: Desk) -> None:
@@ -475,3 +409,13 @@ async def test_agent_that_is_switched_on_and_refused_is_in_the_log(
     for switched in ({}, SWITCH):
         await desk.ask("Hi", **given(**switched))
         assert (METADATA_KEY in caplog.text) is bool(switched)
+
+
+async def test_limit_of_calls_of_all_chats_holds_for_agents(desk: Desk) -> None:
+    """The model reads which one it was."""
+    desk.set_valves(MAX_TOOL_CALLS=1)
+    tool = Weather()
+    await desk.chunks(asked("sim:tool-twice"), **given(tool))
+
+    assert tool.calls == 1
+    assert outputs(desk.sim)[-1].startswith("Call limit (1) reached.")

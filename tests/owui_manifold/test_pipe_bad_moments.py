@@ -1,7 +1,6 @@
 """Servers, gateways and proxies in trouble, as users of other clients reported them.
 
-One bad moment costs an answer at most: nothing of it is remembered. A disturbed stream is
-shown as what it is, and the log names the cause.
+One bad moment costs an answer at most: nothing of it is remembered.
 """
 
 import json
@@ -10,29 +9,21 @@ from typing import Any
 
 import pytest
 
-from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
-    PLAIN,
     answering,
     chunks_of,
     errors,
-    grown,
-    plain_text,
     result_of,
     split_id,
-    statuses,
     stored,
 )
 from calls.sample import chat
 from calls.valves import expert
-from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
-from runs.disturbed import STREAMS
 from stand_in.host import StandInHost, close_connections
 from upstream import wire
-from upstream.odd_streams import stream_of
 from upstream.server import KEY, Answerer, Upstream, in_turn, replying, streaming
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -123,40 +114,6 @@ async def test_a_bad_moment_teaches_nothing(moment: str, times: int) -> None:
     assert {**last, "input": []} == {**before, "input": []}
     # The turn that met it sent the same bytes again before anything else.
     assert upstream.bodies[2] == before
-
-
-@pytest.mark.parametrize("name", STREAMS)
-async def test_disturbed_stream_is_shown_as_what_it_is(
-    name: str, desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """In the page, for plain clients, and for those that do not stream."""
-    expected = STREAMS[name]
-    async with Upstream(streaming(stream_of(name))) as upstream:
-        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON=expert(max_retries=2))
-        native = await desk.ask("Hi")
-        plain = await desk.ask("Hi", **PLAIN)
-        assert len(upstream.requests) == 2 * expected.requests
-        whole = await desk.result(chat("Hi"), **PLAIN)
-
-    assert strip_markers(grown(native)).rstrip() == expected.shown.rstrip()
-    assert plain_text(plain).startswith(expected.shown)
-    is_good = expected.kind == "completed"
-    assert (expected.shown.rstrip() if is_good else expected.words) in str(whole)
-    lines = statuses(native)
-    # An ending that can be continued is a status line; a program gets an error.
-    told = errors(native) or lines[expected.requests - 1 :]
-    assert len(lines) - len(told) + len(errors(native)) == expected.requests - 1
-    failures = [*told, *errors(plain)]
-    assert len(failures) == (0 if is_good else 2)
-    for error in failures:
-        sentence, error_id = split_id(error)
-        assert expected.words in sentence
-        assert error_id in caplog.text
-    assert expected.cause in caplog.text
-    counts = ", ".join(f"{count} {kind}" for kind, count in expected.skipped.items())
-    line = f"left out events of the stream that cannot be read: {counts}"
-    assert (line in caplog.text) == bool(expected.skipped)
-    assert "ping" not in caplog.text
 
 
 async def test_permission_that_cannot_be_read_is_told_without_the_databases_words(

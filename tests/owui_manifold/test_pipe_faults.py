@@ -1,6 +1,5 @@
 """A fault costs no word that was said, and gives one message with an id."""
 
-import json
 from typing import Any
 
 import pytest
@@ -8,94 +7,18 @@ import pytest
 from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
-    PLAIN,
     BrokenBody,
-    advice,
-    closings,
     errors,
-    grown,
     host_events,
-    plain_text,
-    split_id,
     statuses,
-    usages,
 )
-from calls.sample import IDS, TOOL, USER, chat
-from calls.tools import with_tool
+from calls.sample import IDS, USER, chat
 from calls.valves import expert
-from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
-from upstream import wire
-from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
 Json = dict[str, Any]
-
-
-@pytest.mark.parametrize(
-    ("scenario", "sentence"),
-    [
-        ("failed", "127.0.0.1 reported an internal error."),
-        ("late-reason", "127.0.0.1's content filter stopped this answer"),
-    ],
-)
-async def test_broken_answer_keeps_its_text(
-    scenario: str, sentence: str, desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What arrived, then one message whose id is in the log; nothing is raised."""
-    native = await desk.ask(f"sim:{scenario}")
-    plain = await desk.ask(f"sim:{scenario}", **PLAIN)
-
-    assert strip_markers(grown(native)).startswith("This is turn 1.")
-    assert plain_text(plain).startswith("This is turn 1.")
-    for chunks in (native, plain):
-        [error] = errors(chunks)
-        shown, error_id = split_id(error)
-        assert shown.startswith(sentence)
-        assert error_id in caplog.text
-        [usage] = usages(chunks)  # the tokens are billed all the same
-        assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
-        assert usage["output_tokens"] > 0
-
-
-@pytest.mark.parametrize("scenario", ["cut", "drop"])
-async def test_answer_that_can_be_continued_is_not_marked_as_failed(
-    scenario: str, desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """An error would stay below it when the rest is there; plain clients get one."""
-    native = await desk.ask(f"sim:{scenario}")
-    plain = await desk.ask(f"sim:{scenario}", **PLAIN)
-
-    assert strip_markers(grown(native)).startswith("This is turn 1.")
-    [error] = errors(plain)
-    for sentence in (advice(native), error):
-        shown, error_id = split_id(sentence)
-        assert shown.startswith("The connection to the model broke")
-        assert error_id in caplog.text
-
-
-async def test_answer_that_broke_before_its_text_is_marked_as_failed(
-    desk: Desk,
-) -> None:
-    """There is nothing to continue."""
-    chunks = await desk.ask("sim:chat,cut=3")
-
-    [error] = errors(chunks)
-    assert grown(chunks) == ""
-    assert split_id(error)[0].endswith("Try again.")
-
-
-async def test_how_an_answer_ended_is_its_last_line(desk: Desk) -> None:
-    """The page shows no other; an administrator has to read the notice, too."""
-    desk.set_valves(TOOL_APPROVAL="get_*:deny")
-
-    chunks = await desk.ask("sim:incomplete", __user__={**USER, "role": "admin"})
-
-    [*_, notice, last] = statuses(chunks)
-    assert "which is not a rule" in notice
-    assert "reached its length limit" in last
-    assert closings(chunks) == []
 
 
 async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
@@ -127,46 +50,6 @@ async def test_whole_answer_that_can_be_continued_has_its_line_beside_it(
         assert "length limit" in result["error"]["message"]
     for result in (told, alone, in_channel, locked):
         assert result["choices"][0]["finish_reason"] == "length"
-
-
-async def test_channel_reads_how_an_answer_ended_in_its_text(desk: Desk) -> None:
-    """It shows neither errors nor status lines."""
-    channel = {**IDS, "chat_id": "channel:1"}
-    chunks = await desk.ask("sim:incomplete", __user__=USER, __metadata__=channel)
-
-    assert "length limit" in plain_text(chunks)
-
-
-@pytest.mark.parametrize(
-    ("scenario", "given"), [("misaligned", NATIVE), ("misaligned-first", PLAIN)]
-)
-async def test_safety_stop_is_final_and_explained(
-    scenario: str, given: Json, desk: Desk, caplog: Any
-) -> None:
-    """One request, no tool, OpenAI's words as words; the log has the ids."""
-    ran: list[str] = []
-
-    def look(city: str) -> str:
-        ran.append(city)
-        return "Rain."
-
-    body = chat(f"sim:{scenario}", tools=[TOOL])
-
-    chunks = await desk.chunks(body, **{**with_tool(look), **given})
-
-    assert len(desk.sim.requests) == 1
-    assert ran == []
-    [sentence] = errors(chunks)
-    assert "safety monitoring stopped this answer" in sentence
-    assert "Start a new chat" in sentence
-    assert "“The model was about to read credentials" in sentence
-    assert "“Ask before you read **secrets**.”" in sentence
-    for drawn in ("](", "<script", "sk-canary", "\n"):
-        assert drawn not in sentence
-    assert not [chunk for chunk in chunks if "tool_calls" in json.dumps(chunk)]
-    for words in ("request id ", "review target review_simulator_1"):
-        assert words in caplog.text
-    assert ("response id resp_" in caplog.text) == (scenario == "misaligned")
 
 
 async def test_safety_stop_of_a_task_asks_no_other_model(desk: Desk) -> None:
@@ -268,28 +151,3 @@ async def test_audit_log_of_one_answer(
     assert [line.split('"')[3] for line in lines] == events
     assert "diary" not in caplog.text
     assert desk.sim.api_key not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("kind", "odd"),
-    [
-        ("function_call_output", [1]),
-        ("mcp_approval_request", {"type": []}),
-        ("mcp_approval_response", [1]),
-    ],
-)
-async def test_ids_of_another_type_do_not_break_the_answer(
-    desk: Desk, kind: str, odd: Any
-) -> None:
-    """A server may send anything; the answer is whole."""
-    ids = dict.fromkeys(("id", "call_id", "approval_request_id"), odd)
-    item = {"type": kind, "name": "look", "arguments": "{}", "server_label": "s", **ids}
-    events = [wire.created(), wire.done(item), *wire.message("Fine.", at=1)]
-    lines = [f"data: {json.dumps(event)}\n\n" for event in [*events, wire.completed()]]
-
-    async with Upstream(streaming("".join(lines).encode())) as server:
-        desk.set_valves(BASE_URL=server.base_url)
-        chunks = await desk.ask("Hi")
-
-    assert errors(chunks) == []
-    assert grown(chunks).startswith("Fine.")

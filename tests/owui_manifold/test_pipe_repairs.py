@@ -8,7 +8,6 @@ import pytest
 from calls.desk import Desk
 from calls.outcomes import (
     NATIVE,
-    TEMPORARY,
     answering,
     errors,
     grown,
@@ -19,7 +18,7 @@ from calls.sample import USER, chat, valves_for
 from owui_chat.storage.markers import strip_markers
 from owui_manifold.call.valves import UserValves
 from simulator import Simulator
-from simulator.faults import refuse_item, refuse_tool
+from simulator.faults import refuse_tool
 
 pytestmark = pytest.mark.asyncio
 
@@ -151,27 +150,6 @@ async def test_refusals_of_a_request_with_choices_are_learned_for_one_user(
     first = counts[0]
     assert first > 1
     assert counts == [first, 1, first, first, first - 1, 1]
-
-
-@pytest.mark.usefixtures("host")
-async def test_items_of_a_chat_without_a_row_are_no_news_for_others(desk: Desk) -> None:
-    """No one else's calls are left out because of a call in somebody's chat."""
-    call = {"id": "call_1", "type": "function"}
-    called = {**call, "function": {"name": "get_weather", "arguments": "{}"}}
-    history = [
-        {"role": "user", "content": "Hi"},
-        {"role": "assistant", "content": "", "tool_calls": [called]},
-        {"role": "tool", "tool_call_id": "call_1", "content": "18"},
-        {"role": "user", "content": "And now?"},
-    ]
-    body = {**chat("Hi"), "messages": history}
-    desk.sim.faults.append(refuse_item("function_call", form="phrase"))
-
-    for user in ("user-1", "user-2"):
-        given = {**TEMPORARY, "__user__": {**USER, "id": user}}
-        chunks = await desk.chunks(body, **given)
-        assert answered(chunks)
-        assert len(statuses(chunks)) == 1
 
 
 HOST_SEARCH: Json = {

@@ -54,14 +54,6 @@ def kinds(items: list[tuple[str, str]]) -> list[str]:
     return [kind for kind, _ in items]
 
 
-async def test_a_task_has_no_thought(desk: Desk) -> None:
-    """A title is the title alone."""
-    behind(desk, "strictest")
-    whole = await desk.result(chat("sim:agent-tags"), __task__="x")
-
-    assert whole["choices"][0]["message"]["content"].strip() == "It is `408 m`."
-
-
 @pytest.mark.parametrize(
     ("chosen", "shown"),
     [

@@ -121,16 +121,24 @@ def test_words_of_a_server_are_one_line_that_people_can_read(
 
 
 @pytest.mark.parametrize(
-    ("reason", "level"), [("turn_boundary", "DEBUG"), ("cannot_decrypt", "WARNING")]
+    ("reasons", "level"),
+    [
+        (["turn_boundary"], "DEBUG"),
+        (["cannot_decrypt"], "WARNING"),
+        (["turn_boundary", "cannot_decrypt"], "WARNING"),
+    ],
 )
-def test_reasoning_that_the_api_left_out_is_counted(reason: str, level: str) -> None:
+def test_reasoning_that_the_api_left_out_is_counted(
+    reasons: list[str], level: str
+) -> None:
     """That of past turns it only drops, as documented."""
     log = Lines()
-    ended = RunDone(COMPLETED, trace=Trace(removed={reason: 2}))
+    ended = RunDone(COMPLETED, trace=Trace(removed=dict.fromkeys(reasons, 2)))
 
     assert report_run(log, ended, PIPELINE_SHELL, is_admin=False) == ended
 
-    line = f"the API left out earlier reasoning of the input: 2 {reason}"
+    counts = ", ".join(f"2 {reason}" for reason in reasons)
+    line = f"the API left out earlier reasoning of the input: {counts}"
     assert (level, line) in log.written
 
 

@@ -32,7 +32,9 @@ def test_budget_is_that_of_the_parameters() -> None:
 def test_r10_model_reads_which_limit_is_reached(limit: SpentLimit, text: str) -> None:
     """The requirements specify the words."""
     texts = PARAMETERS.call_texts()
+    few = PARAMETERS.call_texts(7).describe("get_weather", "calls")
 
+    assert few.startswith("Call limit (7) reached.")
     assert texts.describe("get_weather", limit) == text
     failure = texts.describe_failure("get_weather", "KeyError: {tool}")
     assert failure == "tool invoke error: failed to execute tool\nKeyError: {tool}"

@@ -111,8 +111,10 @@ def test_texts_of_each_round_are_its_own() -> None:
     shown = fed(texts, response(PLAIN, CALL))
     texts.begin_round(may_call=True)
     shown += fed(texts, response(model_message("Last."), first=2))
+    texts.begin_round(may_call=True)
+    shown += fed(texts, response(STEP, first=3))
 
-    assert outline(shown) == ["(Text.)", "function_call", "Last."]
+    assert outline(shown) == ["(Text.)", "function_call", "Last.", "Step."]
 
 
 def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:

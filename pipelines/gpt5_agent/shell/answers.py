@@ -15,6 +15,7 @@ from gpt5_agent.shell.call import PipelineCall, build_agent_request, build_endpo
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
 from manifold.learning import RepairLearning, repair_scope
+from manifold.request_settings import left_out_parameters
 from manifold.views import (
     client_view,
     failure_chunks,
@@ -40,9 +41,11 @@ from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import completion_text
 from sandbox.workspaces import WorkspaceKey
 from shells.audit_log import AuditLog, open_audit_log
+from shells.caller_settings import left_out_line
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.metadata import RunMetadata
+from strategies.parameters import PARAMETERS
 
 DONE_LINE = "data: [DONE]"
 
@@ -132,8 +135,13 @@ async def _open_run(
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
-        if audit:
-            request = request._replace(on_request=audit.note_request)
+
+        def note_request(sent: ResponsesRequest) -> None:
+            if audit:
+                audit.note_request(sent)
+            _log_left_out(call, sent)
+
+        request = request._replace(on_request=note_request)
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
@@ -158,6 +166,21 @@ async def _open_run(
 
         async with aclosing(reported_events()) as events:
             yield events, renderer
+
+
+def _log_left_out(call: PipelineCall, sent: ResponsesRequest) -> None:
+    """Log what is asked for and not sent, each once a day for a caller."""
+    of_agents = {row.request_key for row in PARAMETERS.values()}
+    asked = {key: call.body[key] for key in call.body if key not in of_agents}
+    reasons, errors = left_out_parameters(asked, sent)
+    who = call.caller.name_in_log
+    is_new = call.shared.logged.first_time
+    line = left_out_line(who, reasons, is_new, "")
+    if line:
+        call.log.note(line)
+    for error in errors:
+        if is_new(f"{who}: {error}"):
+            call.log.warn(f"{who}: {error}")
 
 
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:

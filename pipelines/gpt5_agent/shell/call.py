@@ -61,6 +61,9 @@ class SharedState:
     """Those that were shown: an administrator's notice once an hour for all of them, the
     end of a model once an hour in each chat."""
 
+    logged: RecentTexts = field(default_factory=RecentTexts)
+    """What the log has said today about requests, valves and models."""
+
     async def close(self) -> None:
         """Close the tools and the connections."""
         try:
@@ -134,6 +137,8 @@ def build_agent_request(
     end_of_model = retirement(asked, endpoint)
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
+        if shared.logged.first_time(end_of_model):
+            log.warn(end_of_model)
     if call.caller.is_admin:
         problems = (*offer.problems, *call.notices)
         notices |= {problem: problem for problem in problems if problem}

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 
+from manifold.request_settings import left_out_parameters
 from manifold.views import log_metadata, log_refusal
 from openai_responses.json_input import compact_json
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.spending import Spending
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
-from openai_responses.requests.build import is_api_parameter, unsent_parameters
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
@@ -43,13 +43,7 @@ def report_request(prepared: PreparedRequest) -> None:
     if call.agent:
         for name in CALLER_PARAMETERS:
             asked.pop(name, None)
-    missing, errors = unsent_parameters(asked, request)
-    left_out: dict[str, str] = {}
-    for name in missing:
-        if is_api_parameter(name):
-            left_out[name] = f"not taken by {request.model}"
-        else:
-            left_out[name] = "not known to the API"
+    left_out, errors = left_out_parameters(asked, request)
     call.note_left_out(left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")

@@ -8,10 +8,18 @@ from typing import Any
 
 import pytest
 
-from agents.sample import WeatherTool, answered, calls, ending_of, metadata_of, question
+from agents.sample import (
+    WeatherTool,
+    answered,
+    calls,
+    ending_of,
+    host_tool,
+    metadata_of,
+    question,
+)
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
-from gpt5_agent.events import AgentEvent, StepEnded, StepStarted
+from gpt5_agent.events import AgentEvent, RoundEnded, StepEnded, StepStarted
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import ending_of_failure
@@ -297,3 +305,16 @@ def test_task_is_told_nothing_that_the_chat_knows() -> None:
 
     assert "1963" in str(crew.main.requests[0])
     assert "1963" not in str(crew.providers["north"].requests)
+
+
+def test_tokens_of_tasks_are_noted_for_later_rounds() -> None:
+    """Open WebUI runs the next tool, and the agent that goes on knows only notes."""
+    crew = Crew(
+        delegating(NORTH), [calls("host_weather", 5)], north=looking_then("It rains.")
+    )
+
+    events = crew.run(WeatherTool(), body={"tools": [host_tool("host_weather")]})
+
+    ends = [event for event in events if isinstance(event, RoundEnded)]
+    # 15 tokens for each response, of which the task took two.
+    assert [end.notes["usage"]["total"] for end in ends][:2] == [15, 45]

@@ -82,3 +82,10 @@ def test_r8_request_says_who_the_agent_is() -> None:
     assert prepared.request.instructions == told
     assert prepared.request.temperature == 0.5
     assert [source.name for source in prepared.sources] == ["Context 1"]
+
+
+def test_what_an_answer_carries_is_signed_for_one_chat_of_one_user() -> None:
+    """A call that waits, or a style, of another chat is not gone on with."""
+    chats = ("u-1/c-1", "u-1/c-2", "u-2/c-1")
+
+    assert len({question(chat=chat).sign("notes", False) for chat in chats}) == 3

@@ -386,3 +386,13 @@ async def test_the_pages_switch_holds_where_the_host_allows_it(
     assert types(desk.sent) == (["web_search"] if searches else [])
     is_logged = ": web_search (no permission for web search)" in caplog.text
     assert is_logged is not searches
+
+
+async def test_a_stored_mode_of_reasoning_opens_no_other(desk: Desk) -> None:
+    """The pro mode takes several passes, and is paid for each of them."""
+    stored = {"reasoning": {"mode": "standard"}}
+    desk.host.models.add(WORKSPACE, "admin", **stored, custom_params=stored)
+
+    body = await sent(desk, **OURS, reasoning={"mode": "pro"})
+
+    assert "mode" not in body["reasoning"]

@@ -106,7 +106,7 @@ def test_a_server_that_cannot_be_used(row: Any, words: str) -> None:
 
 def test_second_server_of_a_label_is_refused() -> None:
     """The API would refuse the request; capitals make no difference to it."""
-    servers = read(CLOCKS, {**CLOCKS, "server_label": "Clocks"})
+    servers = read({**CLOCKS, "server_label": "Clocks"}, CLOCKS)
 
     assert len(servers.tools) == 1
     assert "another entry has the same server_label" in servers.problems[0]

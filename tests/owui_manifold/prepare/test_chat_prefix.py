@@ -405,3 +405,14 @@ async def test_each_model_has_a_beginning_of_its_own(talk: Talk) -> None:
     assert third["tools"] == first["tools"]
     assert kinds(third) == ["additional_tools", "configuration_update"]
     assert third["input"][-1]["content"][0]["text"] == "three"
+
+
+async def test_answer_that_is_asked_for_again_has_no_context_of_the_first(
+    chat: StoredChat,
+) -> None:
+    """A client chooses the ids: what was sent under the same one does not count."""
+    chat.hold("rain?")
+    await chat.ask("S", "<c/>\nrain?")
+    await chat.ask("S", "rain?")
+
+    assert said_to(chat) == [("S", ["<c/>\nrain?"]), ("S", ["rain?"])]

@@ -342,3 +342,15 @@ async def test_check_names_the_server_of_the_administrator(desk: Desk) -> None:
     assert "tested with GPT-5.6 Sol at 127.0.0.1" in report
     assert "✅ **A small request**" in report
     assert desk.other.requests
+
+
+async def test_line_that_an_answer_begins_with_is_shown_once(desk: Desk) -> None:
+    """Though the first server has failed after it."""
+    async with Upstream(Refusing(503).answer) as upstream:
+        desk.set_entries(at(upstream), at(desk.sim))
+        desk.set_valves(EXPERT_JSON=expert(max_retries=0))
+        shown = await desk.chunks(chat("Hi", model="f.gpt-5-auto"))
+
+    assert errors(shown) == []
+    lines = [line for line in statuses(shown) if " answers: " in line]
+    assert len(lines) == 1
