@@ -82,3 +82,23 @@ def test_r8_request_says_who_the_agent_is() -> None:
     assert prepared.request.instructions == told
     assert prepared.request.temperature == 0.5
     assert [source.name for source in prepared.sources] == ["Context 1"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "system", "told"),
+    [
+        ("json_object", "Answer with JSON.", ["developer", "user"]),
+        ("json_object", "Be brief.", ["user"]),
+        ("json_schema", "Answer with JSON.", ["user"]),
+    ],
+)
+def test_json_that_the_instructions_ask_for_is_in_the_input_too(
+    kind: str, system: str, told: list[str]
+) -> None:
+    """OpenAI looks for the word there alone, and refuses the format without it."""
+    messages = [{"role": "system", "content": system}, *chat("Rain?")["messages"]]
+    form = {"type": kind, "name": "answer", "schema": {"type": "object"}}
+
+    asked = question(messages=messages, body={"text": {"format": form}})
+
+    assert [item["role"] for item in prepare_run(asked).request.input] == told
