@@ -19,11 +19,9 @@ from gpt5_agent.shell.answers import (
     answer_once,
     failed_result,
     failed_stream,
-    stream_answer,
+    streamed_answer,
 )
 from gpt5_agent.shell.bridge import (
-    CLIENTS_KEEPALIVE_CHUNK,
-    KEEPALIVE_CHUNK,
     AnswerPiece,
     AsyncBridge,
     BridgeClosed,
@@ -179,10 +177,8 @@ class Pipeline:
         sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
             if caller.streams:
-                beat = CLIENTS_KEEPALIVE_CHUNK
-                if caller.is_open_webui:
-                    beat = KEEPALIVE_CHUNK
-                return self._bridge.stream(stream_answer(call), beat, sender)
+                stream, beat = streamed_answer(call)
+                return self._bridge.stream(stream, beat, sender)
             answer = self._bridge.run(answer_once(call), sender)
             return _UnloggedAnswer(answer) if isinstance(answer, dict) else answer
         except BridgeClosed:

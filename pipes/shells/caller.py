@@ -42,7 +42,9 @@ def uses_older_calls(body: JsonObject) -> bool:
 
 
 def wants_format(body: JsonObject) -> bool:
-    """Say whether a body asks for JSON, as which the text of its answer is then read."""
+    """Say whether a body asks for JSON, as the text or as the arguments of one function."""
+    if value_at(body, "tool_choice", "type") == "function":
+        return True
     for form in (body.get("response_format"), value_at(body, "text", "format")):
         kind = form if isinstance(form, str) else as_mapping(form).get("type")
         if kind not in (None, "text"):
@@ -74,7 +76,7 @@ class ChatCaller(NamedTuple):
     reads_older_calls: bool = False
     """Whether a program knows no `tool_calls`, but one `function_call`."""
     wants_format: bool = False
-    """Whether a program reads the text as the JSON that it asked for."""
+    """Whether a program reads the JSON that it asked for, and no free text."""
 
     @property
     def is_open_webui(self) -> bool:

@@ -4,8 +4,8 @@ import asyncio
 from typing import Any
 
 from calls.outcomes import body_of
+from golden_run.normal_form import is_beat
 from gpt5_agent.pipeline import Pipeline
-from gpt5_agent.shell.bridge import CLIENTS_KEEPALIVE_CHUNK, KEEPALIVE_CHUNK
 from simulator import Simulator
 
 Json = dict[str, Any]
@@ -71,8 +71,7 @@ class Desk:
         )
         answer = await self.asked(messages, metadata, **more)
         pulled = await asyncio.to_thread(list, answer)
-        beats = (KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK)
-        return [piece for piece in pulled if piece not in beats]
+        return [piece for piece in pulled if not is_beat(piece)]
 
     async def chunks(
         self, question: str | list[Json], metadata: Json | None = METADATA, **more: Any

@@ -29,8 +29,6 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     # The pipe tells a mistake until it is corrected; the agents once an hour, and the
     # log at their start: an administrator is not in front of their valves.
     "a wrong valve is told again": {PIPE: True, PIPELINE: False},
-    # The Pipelines server sends whatever a pipeline returns with status 200.
-    "status of a request that cannot be sent": {PIPE: 400, PIPELINE: None},
     # The pipe asks in a dialog of its own. A pipeline has Open WebUI's card alone, which
     # needs a stream, and nobody sits in front of a program.
     "page can be asked": {PIPE: True, PIPELINE: True},

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from golden_run.normal_form import join_deltas
+from golden_run.normal_form import is_beat, join_deltas
 from golden_run.pipe_chats import (
     CHAT_ID,
     MAX_ROUNDS,
@@ -30,9 +30,6 @@ Json = dict[str, Any]
 
 CONSENT = "Allow"
 """The label of the option that lets a tool run."""
-_CHOICE: Json = {"index": 0, "delta": {}, "finish_reason": None}
-_BEATS: tuple[Json, ...] = ({"choices": []}, {"choices": [_CHOICE]})
-"""What the pipeline yields while it waits; how often depends on time."""
 _CALL_TYPES = ("function_call", "custom_tool_call")
 _OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
 
@@ -146,7 +143,7 @@ class AgentChat(GoldenChat):
         if isinstance(answer, BaseModel):
             return what_response_says(answer.model_dump())
         pieces = await asyncio.to_thread(list, answer)
-        return join_deltas([piece for piece in pieces if piece not in _BEATS])
+        return join_deltas([piece for piece in pieces if not is_beat(piece)])
 
     async def _passed_through_inlet(
         self, body: Json, number: int, question: Question

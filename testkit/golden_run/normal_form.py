@@ -78,6 +78,17 @@ def _shorten(match: re.Match[str]) -> str:
     return f"{match[0][:24]}...<{len(match[0])} characters, {digest}>"
 
 
+_NO_DELTA = {"index": 0, "delta": {}, "finish_reason": None}
+_HEAD = {"id", "object", "created", "model"}
+
+
+def is_beat(piece: Any) -> bool:
+    """Say whether the pipeline yields this while it waits; how often depends on time."""
+    if not isinstance(piece, dict) or piece.keys() - _HEAD != {"choices"}:
+        return False
+    return piece["choices"] in ([], [_NO_DELTA])
+
+
 def join_deltas(chunks: Iterable[Any]) -> list[Any]:
     """Return chunks of which no two could have been one delta.
 

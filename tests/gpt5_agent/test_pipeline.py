@@ -22,7 +22,6 @@ from calls.outcomes import body_of, plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
 from gpt5_agent.shell.bridge import (
-    CLIENTS_KEEPALIVE_CHUNK,
     KEEPALIVE_CHUNK,
     AsyncBridge,
 )
@@ -493,7 +492,31 @@ async def test_page_and_program_have_signs_of_life_of_their_own(
     for metadata in (METADATA, None):
         await desk.asked(HELLO, metadata)
 
-    assert beats == [KEEPALIVE_CHUNK, CLIENTS_KEEPALIVE_CHUNK]
+    page, program = beats
+    assert page == KEEPALIVE_CHUNK
+    assert isinstance(program, dict)
+    assert program["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
+
+
+@pytest.mark.parametrize("word", ["sim:short,wait=200", "sim:quota,wait=200"])
+async def test_chunks_of_a_program_have_one_head(
+    word: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also the one that is sent while the model is silent: it can be the first one.
+
+    OpenAI's client takes the id of an answer from it, and stricter ones fail without.
+    """
+    monkeypatch.setattr(desk.pipeline._bridge, "_beat_seconds", 0.01)
+    answer = await desk.asked(question_messages(word), None)
+    *pieces, _ = await asyncio.to_thread(list, answer)
+
+    fields = ("id", "object", "created", "model")
+    heads = [[piece.get(field) for field in fields] for piece in pieces]
+    if "error" in pieces[-1]:
+        heads.pop()
+    assert heads == [heads[0]] * len(heads)
+    assert heads[0][1] == "chat.completion.chunk"
+    assert pieces[0]["choices"][0]["delta"] == {}
 
 
 async def test_only_other_servers_are_asked_for_their_models(

@@ -397,6 +397,6 @@ async def test_program_that_asks_as_openais_client_does(
     [sent] = chat_bodies(simulator)
     kinds = [item["type"] for item in sent["input"]]
     assert kinds[-2:] == ["function_call", "function_call_output"]
-    limited = {**body, "messages": messages[:1], "max_tokens": 100}
+    limited = {**body, "messages": messages[:1], "max_tokens": 1000}
     message = await member.call("POST", "/api/v1/messages", limited)
     assert message["stop_reason"] == "end_turn"

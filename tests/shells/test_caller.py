@@ -64,6 +64,10 @@ def test_what_a_program_reads(body: dict[str, Any], older: bool, usage: bool) ->
         ({"response_format": {"type": "json_object"}}, True),
         ({"response_format": "json_object"}, True),
         ({"text": {"format": {"type": "json_schema"}}}, True),
+        ({"tool_choice": "required"}, False),
+        ({"tool_choice": {"type": "allowed_tools", "mode": "auto"}}, False),
+        # How LangChain and Instructor ask for JSON.
+        ({"tool_choice": {"type": "function", "function": {"name": "f"}}}, True),
     ],
 )
 def test_program_that_reads_a_form(body: dict[str, Any], wants: bool) -> None:

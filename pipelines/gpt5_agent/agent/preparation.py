@@ -25,8 +25,8 @@ from manifold.preparation import (
     takes_back_thoughts,
 )
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list
+from openai_responses.items import Item, text_message
+from openai_responses.json_input import JsonObject, as_list, value_at
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -119,6 +119,13 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     # The Pipelines server has no library that makes a large image smaller.
     parts = resolve_images([*memories(parameters), *parts], lambda _large: b"")
     items = build_input(parts, chat.records, origin)
+    asks_for_json = "json" in chat.instructions.lower()
+    if (
+        asks_for_json
+        and value_at(first_request.text, "format", "type") == "json_object"
+    ):
+        # OpenAI looks for the word in the input alone, and refuses the format without.
+        items = [text_message("developer", "Answer with JSON."), *items]
     maker = earlier.open_origin
     is_readable = maker is not None and origin.can_decrypt(maker)
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)

@@ -10,7 +10,7 @@ from typing import Any
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
-from gpt5_agent.shell.bridge import AnswerPiece
+from gpt5_agent.shell.bridge import KEEPALIVE_CHUNK, AnswerPiece
 from gpt5_agent.shell.call import PipelineCall, build_agent_request, build_endpoint
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
@@ -38,10 +38,10 @@ from owui_chat.input.tasks import (
 )
 from owui_chat.render.chunks import Chunk, whole_characters
 from owui_chat.render.client_errors import exception_status
-from owui_chat.render.completions import completion_text
+from owui_chat.render.completions import ChunkRenderer, completion_text
 from sandbox.workspaces import WorkspaceKey
 from shells.audit_log import AuditLog, open_audit_log
-from shells.caller_settings import left_out_line
+from shells.caller import left_out_line
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.metadata import RunMetadata
@@ -53,22 +53,38 @@ _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
 
-async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer in the reader's form, closed by an end marker."""
+def streamed_answer(
+    call: PipelineCall,
+) -> tuple[AsyncGenerator[AnswerPiece, None], AnswerPiece]:
+    """Return the answer in its reader's form, and a chunk for when it is silent.
+
+    All chunks of a program have the same head, as OpenAI's do, and a choice: strict
+    clients fail without, and OpenAI's takes the id of an answer from the first one.
+    """
+    if call.caller.is_open_webui:
+        return _stream_answer(call, None), KEEPALIVE_CHUNK
+    view = client_view(call.caller)
+    return _stream_answer(call, view), view.chunk({})
+
+
+async def _stream_answer(
+    call: PipelineCall, client: ChunkRenderer | None
+) -> AsyncGenerator[AnswerPiece, None]:
+    """Yield the answer in the form of a `client` or the page, closed by an end marker."""
     try:
         if call.caller.task:
-            view = client_view(call.caller)
+            view = client or client_view(call.caller)
             async with aclosing(_task_events(call)) as task_events:
                 async for task_event in task_events:
                     for chunk in view.render(task_event):
                         yield readable_chunk(chunk, call.caller)
         else:
-            async with _open_run(call) as (events, renderer):
+            async with _open_run(call, client) as (events, renderer):
                 async for event in events:
                     for chunk in renderer.show(event):
                         yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
-        for chunk in failed_stream(call, error):
+        for chunk in failed_stream(call, error, client):
             yield chunk
     yield DONE_LINE
 
@@ -90,12 +106,15 @@ async def answer_once(call: PipelineCall) -> Any:
     return whole_characters(result) if isinstance(result, dict) else result
 
 
-def failed_stream(call: PipelineCall, error: Exception) -> list[Chunk]:
+def failed_stream(
+    call: PipelineCall, error: Exception, client: ChunkRenderer | None = None
+) -> list[Chunk]:
     """Log why there is no answer; return what its stream ends with."""
     metadata = _report_refusal(call, error)
     message = report_exception(call.log, error, PIPELINE_SHELL)
     caller = call.caller
-    client = None if caller.is_open_webui else client_view(caller)
+    if not client and not caller.is_open_webui:
+        client = client_view(caller)
     return failure_chunks(caller, message, error, metadata, client)
 
 
@@ -117,9 +136,12 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
 
 @asynccontextmanager
 async def _open_run(
-    call: PipelineCall,
+    call: PipelineCall, client: ChunkRenderer | None = None
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events and their renderer."""
+    """Open the tools of an answer; give the agent's events and their renderer.
+
+    The renderer of a program continues that of a `client`, if there is one.
+    """
     caller = call.caller
     log = call.log
     valves = call.valves
@@ -154,7 +176,7 @@ async def _open_run(
                 is_in_channel=caller.is_in_channel,
             )
         else:
-            renderer = ClientRenderer(emits_thoughts, caller)
+            renderer = ClientRenderer(emits_thoughts, caller, client)
 
         async def reported_events() -> _Events:
             async with aclosing(run_agent(request)) as events:

@@ -27,10 +27,6 @@ _Result = TypeVar("_Result")
 
 KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it."""
-CLIENTS_KEEPALIVE_CHUNK: AnswerPiece = {
-    "choices": [{"index": 0, "delta": {}, "finish_reason": None}]
-}
-"""The same for programs, some of which read the first choice of each chunk."""
 
 _LEASE_SECONDS = 5.0
 """How long an answer may go unread before it is cancelled: its reader has left."""

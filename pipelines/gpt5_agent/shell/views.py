@@ -39,7 +39,7 @@ from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import Chunk, closing_chunk, host_event, source_chunk
 from owui_chat.render.client_errors import ending_status
-from owui_chat.render.completions import has_failed
+from owui_chat.render.completions import ChunkRenderer, has_failed
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.details_carrier import write_details
 from owui_chat.storage.signature import Sign
@@ -241,9 +241,15 @@ class HostRenderer:
 class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
-    def __init__(self, emits_thoughts: bool, caller: ChatCaller) -> None:
+    def __init__(
+        self,
+        emits_thoughts: bool,
+        caller: ChatCaller,
+        chunks: ChunkRenderer | None = None,
+    ) -> None:
+        """With `chunks`, whose head the answer has."""
         self._caller = caller
-        self._chunks = client_view(caller)
+        self._chunks = chunks or client_view(caller)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)

@@ -9,7 +9,7 @@ import json
 from importlib import import_module
 from typing import Any
 
-from owui_manifold.host.open_webui import scale_image
+from owui_manifold.prepare.files import scale_image
 
 pillow: Any = import_module("PIL.Image")
 ORIENTATION = 0x0112

@@ -89,3 +89,23 @@ def test_what_an_answer_carries_is_signed_for_one_chat_of_one_user() -> None:
     chats = ("u-1/c-1", "u-1/c-2", "u-2/c-1")
 
     assert len({question(chat=chat).sign("notes", False) for chat in chats}) == 3
+
+
+@pytest.mark.parametrize(
+    ("kind", "system", "told"),
+    [
+        ("json_object", "Answer with JSON.", ["developer", "user"]),
+        ("json_object", "Be brief.", ["user"]),
+        ("json_schema", "Answer with JSON.", ["user"]),
+    ],
+)
+def test_json_that_the_instructions_ask_for_is_in_the_input_too(
+    kind: str, system: str, told: list[str]
+) -> None:
+    """OpenAI looks for the word there alone, and refuses the format without it."""
+    messages = [{"role": "system", "content": system}, *chat("Rain?")["messages"]]
+    form = {"type": kind, "name": "answer", "schema": {"type": "object"}}
+
+    asked = question(messages=messages, body={"text": {"format": form}})
+
+    assert [item["role"] for item in prepare_run(asked).request.input] == told

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from gpt5_agent.shell.bridge import (
-    CLIENTS_KEEPALIVE_CHUNK,
     KEEPALIVE_CHUNK,
     AnswerPiece,
     AsyncBridge,
@@ -121,16 +120,11 @@ def test_reader_waits_no_longer_than_a_beat(bridge: AsyncBridge, work: Work) -> 
     assert not work.closed.is_set()
 
 
-def test_beat_of_a_program_has_a_choice(bridge: AsyncBridge, work: Work) -> None:
-    """Some read the first one of each chunk."""
-    silent = work.pieces("one", then="silence")
-    reading = bridge.stream(silent, CLIENTS_KEEPALIVE_CHUNK)
+def test_answer_can_have_a_beat_of_its_own(bridge: AsyncBridge, work: Work) -> None:
+    reading = bridge.stream(work.pieces("one", then="silence"), "beat")
 
-    assert next(piece for piece in reading if piece == "one")
-    beat = next(reading)
-    assert isinstance(beat, dict)
-    assert beat == CLIENTS_KEEPALIVE_CHUNK
-    assert beat["choices"][0]["delta"] == {}
+    assert first_piece(reading) == "one"
+    assert next(reading) == "beat"
 
 
 def test_a_reader_who_never_came_ends_the_work(hasty: AsyncBridge, work: Work) -> None:
