@@ -343,6 +343,8 @@ _STREAMS_ALONE = re.compile(
     re.IGNORECASE,
 )
 """What Codex's own server says, and the gateways to it."""
+_NOT_IN_BACKGROUND = re.compile(r"not yet support 'stream' and 'background' together")
+"""What OGX (1.5.0) says of a streamed answer that lasts longer than its connection."""
 _ONE_CALL = re.compile(r"only supports single tool-calls at once")
 """What templates of Llama's models say of two calls without an output in between
 (vllm-project/vllm 25108)."""
@@ -701,6 +703,7 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
         (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
         (_STREAMS_ALONE, AskForStream()),
+        (_NOT_IN_BACKGROUND, LeaveOutBackground()),
         (_ONE_CALL, SeparateCalls()),
         (_SHORT_IDS, ShortCallIds()),
         (_LOW_OR_HIGH, StateDetail()),
