@@ -620,7 +620,9 @@ def _inner_error(text: str) -> ApiError | None:
     return error if error.message else None
 
 
-_PRINTED_STATUS = re.compile(r"Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL)
+_PRINTED_STATUS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
 """What OpenAI's package for Python prints since it leaves out the body."""
 CODES_FOR_ANYTHING = (
     "",

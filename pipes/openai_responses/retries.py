@@ -160,6 +160,9 @@ def is_transient(failure: Failure) -> bool:
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or names_lasting_cause(error)
         return not is_told or says_overloaded(error)
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
+    if failure.status == 500 and names_lasting_cause(error):
+        return False
     return _is_retried_status(failure.status)
 
 
