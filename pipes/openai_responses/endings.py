@@ -482,8 +482,11 @@ _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 
 
 def names_lasting_cause(error: ApiError) -> bool:
-    """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(failure_words(error))
+    """Say whether an error says in words alone why each request would fail."""
+    words = failure_words(error)
+    if error.status:
+        words = refusal_words(error.status, error)
+    word = _message_word(words)
     return word in ("context_length_exceeded", "model_not_found")
 
 

@@ -153,6 +153,11 @@ NEVER = [None, None]
             NEVER,
             id="a full context",
         ),
+        pytest.param(
+            Failure(500, ApiError("404", message="The model `x` does not exist.")),
+            NEVER,
+            id="a missing model",
+        ),
     ],
 )
 def test_trouble_without_a_cause_is_tried_once_more(
