@@ -684,7 +684,7 @@ def _inner_error(text: str) -> ApiError | None:
 
 
 _STATUS_AND_WORDS = re.compile(
-    r"Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
 )
 """What OpenAI's package for Python prints since it leaves out the body."""
 CODES_FOR_ANYTHING = (

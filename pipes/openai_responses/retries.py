@@ -15,7 +15,7 @@ import re
 from typing import NamedTuple
 
 from openai_responses.causes import REJECTED, has_no_credit
-from openai_responses.endings import MESSAGES, failure_word
+from openai_responses.endings import MESSAGES, failure_word, refusal_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 from openai_responses.waits import MAX_WAIT_WORDS
 
@@ -131,7 +131,14 @@ def _is_retried_status(status: int) -> bool:
 
 
 _LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
-"""Causes that a stream may tell in words alone."""
+"""Causes that may be told in words alone."""
+
+
+def _names_lasting_cause(error: ApiError) -> bool:
+    """Say whether the words tell why each request would fail."""
+    status = error.status
+    word = refusal_word(status, error) if status else failure_word(error)
+    return word in _LASTING_CAUSES
 
 
 def is_transient(failure: Failure) -> bool:
@@ -142,16 +149,19 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    word = failure_word(error)
-    is_uncertain = failure.status in _UNCERTAIN_STATUS and word not in _LASTING_CAUSES
-    if is_uncertain and is_passing(error):
+    is_lasting = _names_lasting_cause(error)
+    is_uncertain = failure.status in _UNCERTAIN_STATUS
+    if is_uncertain and is_passing(error) and not is_lasting:
         return True
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        is_told = has_words or error.names_a_place or word in _LASTING_CAUSES
-        return not is_told or word == "server_is_overloaded"
+        is_told = has_words or error.names_a_place or is_lasting
+        return not is_told or failure_word(error) == "server_is_overloaded"
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
+    if failure.status == 500 and is_lasting:
+        return False
     return _is_retried_status(failure.status)
 
 
@@ -169,8 +179,7 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        is_lasting = failure_word(error) in _LASTING_CAUSES
-        return not is_lasting and not error.is_any_of(_KNOWN_REFUSALS)
+        return not _names_lasting_cause(error) and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 

@@ -448,7 +448,8 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
         (500, "Error code: 429 - No.", ("429", "No.", True)),
         ("server_error", "Error code: 503", ("503", "Error code: 503", True)),
         ("own", "Error code: 400 - No.", ("own", "Error code: 400 - No.", False)),
-        (None, "No: Error code: 400 - x", (None, "No: Error code: 400 - x", False)),
+        (None, "Run failed: Error code: 401 - No.", ("401", "No.", True)),
+        (None, '"Error code: 400 - x"', (None, '"Error code: 400 - x"', False)),
     ],
 )
 def test_exception_of_a_package_says_the_status_of_the_api(

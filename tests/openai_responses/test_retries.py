@@ -134,6 +134,16 @@ NEVER = [None, None]
         ),
         pytest.param(MalformedEvent.failure, ONCE, id="nothing to read"),
         pytest.param(Failure(400, should_retry=False), NEVER, id="not wanted"),
+        pytest.param(
+            Failure(500, ApiError(message="Broke: context length is 9")),
+            NEVER,
+            id="a full context",
+        ),
+        pytest.param(
+            Failure(500, ApiError("404", message="The model `x` does not exist.")),
+            NEVER,
+            id="a missing model",
+        ),
     ],
 )
 def test_trouble_without_a_cause_is_tried_once_more(

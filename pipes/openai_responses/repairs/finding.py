@@ -302,6 +302,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
     ),
+    # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
+    (
+        r"not yet support 'stream' and 'background' together",
+        [LeaveOutBackground()],
+    ),
     # Templates of Llama's models, of two calls without an output in between
     # (vllm-project/vllm 25108).
     (r"only supports single tool-calls at once", [SeparateCalls()]),

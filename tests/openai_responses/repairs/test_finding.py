@@ -40,6 +40,7 @@ from openai_responses.repairs.request_repairs import (
     AskToContinue,
     GatherInstructions,
     JoinMessages,
+    LeaveOutBackground,
     LeaveOutEmptyTexts,
     LeaveOutField,
     LeaveOutFunctions,
@@ -1578,3 +1579,10 @@ def test_file_that_a_server_does_not_survive_costs_no_chat() -> None:
     assert repairs_in_turn(broken) == [PlainItems(LAST)]
     assert repairs_in_turn(broken, input=[USER, ANSWER]) == []
     assert repairs_in_turn(Failure(500, ApiError(message="No."))) == []
+
+
+def test_server_that_streams_nothing_in_the_background_is_asked_without_it() -> None:
+    """It says so in words alone (OGX 1.5.0)."""
+    no = words("OGX does not yet support 'stream' and 'background' together.")
+    tried = find(no, background=True)
+    assert (tried.repair, tried.is_lasting) == (LeaveOutBackground(), True)
