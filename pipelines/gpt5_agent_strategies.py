@@ -73,10 +73,10 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, reduce
 from http import HTTPStatus
 from importlib import import_module
-from itertools import accumulate, chain, count, groupby, islice, pairwise
+from itertools import accumulate, chain, count, groupby, islice, pairwise, takewhile
 from mimetypes import guess_type
 from operator import attrgetter, itemgetter
 from os.path import commonpath, getsize, join, realpath
@@ -178,35 +178,23 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_JSON_DEPTH):
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value), 1))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the objects and lists of each level that hold something.
+
+    A value that contains itself has levels without end.
+    """
+    level: list[Any] = [value] if value and isinstance(value, dict | list) else []
+    while level:
+        yield level
         below: list[Any] = []
         for parent in level:
             for part in parent.values() if isinstance(parent, dict) else parent:
                 # Most are texts: to look for them first halves the time.
                 if part.__class__ is not str and part and isinstance(part, dict | list):
                     below.append(part)
-        if not below:
-            return False
-        level = below
-    return True
-
-
-def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them.
-
-    A value that contains itself has levels without end.
-    """
-    level = [value]
-    while level:
-        yield level
-        below: list[Any] = []
-        for parent in level:
-            if isinstance(parent, dict):
-                below += parent
-                below += parent.values()
-            elif isinstance(parent, list):
-                below += parent
         level = below
 
 
@@ -292,13 +280,13 @@ def json_size(value: object, most: int) -> int:
 
     Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size = _VALUE_SIZE
-    for depth, level in enumerate(_levels(value)):
-        for part in level:
-            if isinstance(part, str):
-                size += len(part)
-            elif isinstance(part, dict | list):
-                size += _VALUE_SIZE * len(part)
+    size = 0
+    for depth, level in enumerate(_levels([value])):
+        for parent in level:
+            size += _VALUE_SIZE * len(parent)
+            parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
+            if size <= most:
+                size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
         if depth >= _MAX_VALUE_DEPTH:
@@ -341,6 +329,32 @@ def value_at(value: object, *keys: str) -> Any:
     for key in keys:
         value = as_mapping(value).get(key)
     return value
+
+
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
+    """
+    # A reference of megabytes would be split into as many steps.
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
+    return part
 
 
 def as_list(value: object) -> list[Any]:
@@ -822,25 +836,25 @@ def flat_annotation(annotation: Item) -> Item:
     return annotation
 
 
-def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with a number after it that makes it a free one.
+def distinct_id(wire_id: str, taken: Container[str]) -> str:
+    """Return `wire_id`, with a number after it that makes it a free one.
 
-    Thousands of calls may have one id, so the first free number is not counted to.
+    Thousands of items may have one id, so the first free number is not counted to.
     """
-    if call_id not in taken:
-        return call_id
+    if wire_id not in taken:
+        return wire_id
     last_taken = 1
     free = 2
-    while f"{call_id}_{free}" in taken:
+    while f"{wire_id}_{free}" in taken:
         last_taken = free
         free *= 2
     while free - last_taken > 1:
         middle = (last_taken + free) // 2
-        if f"{call_id}_{middle}" in taken:
+        if f"{wire_id}_{middle}" in taken:
             last_taken = middle
         else:
             free = middle
-    return f"{call_id}_{free}"
+    return f"{wire_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -851,12 +865,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
-    """Return the indexes of the calls that have an output, and of these outputs.
+def _find_pairs(items: Sequence[JsonObject]) -> dict[int, int]:
+    """Return the indexes of the calls that have an output, each with that of the output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    paired: set[int] = set()
+    outputs: dict[int, int] = {}
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -881,9 +895,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            paired |= {call_index, index}
+            outputs[call_index] = index
             waiting[call_id] = None
-    return paired
+    return outputs
 
 
 def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
@@ -893,19 +907,17 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """
     ordered: list[Item] = []
     moved: list[Item] = []
-    waiting: set[str] = set()
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    waiting: set[int] = set()
+    """The indexes of the outputs that still come."""
     for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if index not in paired:
-            continue
-        if is_call(item):
-            waiting.add(item["call_id"])
-        else:
-            waiting.discard(item["call_id"])
+        if index in outputs:
+            waiting.add(outputs[index])
+        waiting.discard(index)
         if not waiting:
             ordered += moved
             moved = []
@@ -914,22 +926,14 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
 
 def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with each output directly after its call."""
-    paired = _find_pairs(items)
-    calls: dict[str, int] = {}
-    outputs: dict[int, Item] = {}
-    for index in sorted(paired):
-        item = items[index]
-        if is_call(item):
-            calls[item["call_id"]] = index
-        else:
-            outputs[calls[item["call_id"]]] = item
+    outputs = _find_pairs(items)
+    moved = {*outputs.values()}
     ordered: list[Item] = []
     for index, item in enumerate(items):
-        if index in paired and is_call_output(item):
-            continue
-        ordered.append(item)
+        if index not in moved:
+            ordered.append(item)
         if index in outputs:
-            ordered.append(outputs[index])
+            ordered.append(items[outputs[index]])
     return ordered
 
 
@@ -948,7 +952,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     dangling: list[Item] = []
     """Reasoning whose product has not come yet."""
     has_lost_call = False
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    paired = {*outputs, *outputs.values()}
     for index, item in enumerate(items):
         kind = item.get("type")
         if is_paired(item) and index not in paired:
@@ -1224,16 +1229,102 @@ def search_pages(item: JsonObject) -> list[str]:
     The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address):
-            pages[address] = None
-    return list(pages)
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:
     """Return the texts of a list that are not empty."""
     return [value for value in as_list(values) if isinstance(value, str) and value]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.waits
+#
+# How long a server asks to wait, as it writes it, and as people are told.
+# --------------------------------------------------------------------------------------
+
+
+_FIRST_DATE = 1e9
+_FIRST_DATE_IN_MS = 1e11
+"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
+
+
+def seconds_until(reset: float) -> float:
+    """Return the seconds to wait for a time that a server names in one of three ways."""
+    if reset < _FIRST_DATE:
+        return reset
+    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
+    return max(0.0, since_1970 - unix_seconds())
+
+
+MAX_WAIT_WORDS = 2000
+"""Characters of a message; what follows may quote a chat."""
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(text: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )
+
+
+_UNITS_TOLD = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+
+
+def told_wait(seconds: float) -> str:
+    """Return a time to wait as people say it; it is not over before."""
+    for unit, size in _UNITS_TOLD:
+        if seconds > size:  # so that none of them is one
+            return f"{math.ceil(seconds / size)} {unit}"
+    return "a moment"
 
 
 # --------------------------------------------------------------------------------------
@@ -1304,7 +1395,7 @@ class ApiError(NamedTuple):
     """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
-    since 1970 (`retries.seconds_until`)."""
+    since 1970 (`waits.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -1319,6 +1410,14 @@ class ApiError(NamedTuple):
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds to wait that its words or a field name, None if there are none."""
+        wait = wait_in_words(self.message)
+        if wait is None and self.reset is not None:
+            return seconds_until(self.reset)
+        return wait
 
     @property
     def status(self) -> int:
@@ -1369,9 +1468,16 @@ class SettingFault(NamedTuple):
 NO_FAULT = SettingFault()
 
 
+OWN_MESSAGE = "-"
+"""In the place of such a word: the exception's own text is shown."""
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
+    ending: tuple[str, str] = ("", "")
+    """The kind of ending, and the word of its message (`endings.MESSAGES`); empty if that
+    depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
     is_final = False
@@ -1393,6 +1499,8 @@ administrator that forbids it, or what an administrator has set up."""
 
 class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
+
+    ending = ("invalid", OWN_MESSAGE)
 
     def __init__(
         self,
@@ -1425,7 +1533,7 @@ class InvalidParameter(InvalidRequest):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or the connection broke, also in an answer."""
 
-    failure = Failure()
+    failure: Failure | None = Failure()
 
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
@@ -1444,7 +1552,7 @@ class TimedOut(ResponsesError):
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
+        self.ending = (kind, "")
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
@@ -1452,14 +1560,19 @@ class TimedOut(ResponsesError):
 class ResponseLost(ResponsesError):
     """A background response that can no longer be read."""
 
+    ending = ("cut", "lost")
+
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+    ending = ("unreadable", OWN_MESSAGE)
 
 
 class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
+    ending = ("malformed", "too_large")
     is_final = True
 
     def __init__(self) -> None:
@@ -1469,6 +1582,7 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
+    ending = ("malformed", "")
     failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
@@ -1540,6 +1654,11 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
+    printed = _STATUS_AND_WORDS.match(message)
+    is_printed = printed is not None and _says_nothing(fields.get("code"))
+    if printed and is_printed:
+        message = printed[2] or message
+        fields = {**fields, "code": printed[1]}
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -1549,8 +1668,9 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
+        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
         message=f"{message} {raw}".strip(),
+        is_relayed=is_printed,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -1559,6 +1679,22 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+_LIMIT_IN_WORDS = re.compile(
+    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    re.IGNORECASE,
+)
+
+
+def _limit_in_words(message: str) -> str | None:
+    """Return the limit or the safeguard that an error names in words alone.
+
+    No repair takes one away, so a user who writes such words changes nothing.
+    """
+    match = _LIMIT_IN_WORDS.match(message)
+    return match[1] if match else None
 
 
 def _read_code(
@@ -1583,7 +1719,7 @@ def _read_code(
         # not known.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+        case "invalid_prompt" if message.startswith(_NO_POLICY):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -1603,9 +1739,15 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # OpenAI, without a code
+        case _ if message.startswith("The file type you uploaded is not supported"):
+            return "unsupported_file"
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
+        # LM Studio, with a status of 400
+        case _ if message.startswith("The model has crashed"):
+            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -1624,11 +1766,15 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # Kimi, of WebP
+    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
     # Ollama; Google
     r"|invalid image input\Z|Unable to process input image\b"
     r"|Unable to submit request because it has a mimeType parameter with value image/"
+    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -1644,6 +1790,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     for row in as_list(fields.get("details")):  # Google's, as "37s"
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
+    # DIAL, next to a server's own words (epam/statgpt-backend 199)
+    values.append(wait_in_words(as_text(fields.get("display_message"))))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -1666,8 +1814,10 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
-"""LM Studio joins the keys of a place with dots."""
+_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
+"""Also with that code: what it says of a request that a server behind it refused."""
+NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
 def _error_fields(wire: object) -> JsonObject:
@@ -1819,8 +1969,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
-        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [_printed_row(row) for row in printed]
+        rows: list[JsonObject] = []
+        for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
+            place: list[object] = ["body"]
+            for key in _PRINTED_KEY.findall(row[1]):
+                place.append(int(key) if key.isdecimal() else key[1:-1])
+            rows.append({"loc": place, "msg": row[2][1:-1]})
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -1829,11 +1983,34 @@ def _inner_error(text: str) -> ApiError | None:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
+    told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
+    if told and inner is None:  # the package for Go prints the error without a body
+        inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
-    return error if error.message else None
+    if not error.message:
+        return None
+    return error._replace(code=told[1]) if told and not error.code else error
+
+
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What OpenAI's package for Python prints since it leaves out the body."""
+CODES_FOR_ANYTHING = (
+    "",
+    "server_error",
+    "internal_error",
+    "api_error",
+    "upstream_error",
+)
+"""What servers have for whatever was raised in them; the words may say what it was."""
+
+
+def _says_nothing(code: object) -> bool:
+    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -1851,14 +2028,8 @@ def _read_printed(text: str) -> object:
     return None
 
 
-def _printed_row(row: re.Match[str]) -> JsonObject:
-    """Return a row of FastAPI's as its body would have it."""
-    place: list[object] = ["body"]
-    for key in _PRINTED_KEY.finditer(row[1]):
-        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
-    return {"loc": place, "msg": row[2][1:-1]}
-
-
+_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
+"""How OpenAI's packages for Python and Go begin the text of a refusal."""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -1916,6 +2087,12 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+FORBIDDEN_PROVIDERS = "forbidden_providers"
+"""Our word for an account whose own settings leave no provider of a model."""
+TOO_MANY_TOOLS = "too_many_tools"
+"""Our word: the API's code for it is that of any list that is too long."""
+NO_MEMORY = "out_of_memory"
+"""Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1943,6 +2120,8 @@ FINAL_CODES = SAFETY_STOPS | {
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     NO_RESPONSES_API,
+    NO_MEMORY,
+    TOO_MANY_TOOLS,
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
@@ -1963,6 +2142,7 @@ NO_CREDIT_CODES = frozenset(
         "usage_limit_reached",
         "usage_not_included",
         "exceeded_current_quota_error",  # Moonshot
+        "insufficient_credits",  # Helicone
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -2013,12 +2193,14 @@ _REJECTED_CODES = (
     "missing_required_parameter",
 )
 """Codes and types that say that the request itself cannot be answered."""
+_SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
+"""The words for it without a code: xAI's of a schema."""
 
 
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
+    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -2034,6 +2216,8 @@ def refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    if error.is_relayed and error.status:  # of the server behind a gateway
+        status = error.status
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
@@ -2104,7 +2288,8 @@ _PHRASES = (
         # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
-        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
+        r"|`inputs` tokens \+ `max_new_tokens` must"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -2113,21 +2298,21 @@ _PHRASES = (
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        r"\bmodel\b.{0,200}(does not exist|not found)"
+        # OpenClaw quotes the name of the field.
+        r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
-        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
         # DashScope; OpenRouter.
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
-        r"|\bunsupported model\b|is not a valid model ID\b",
-        "model_not_found",
-    ),
-    (
+        r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
-        r"no endpoints found for|no available channel for model"
+        r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '/v1/responses' API"
+        r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
@@ -2141,16 +2326,22 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        # Fireworks, with a status of 412; Cloudflare.
         r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
         # OpenRouter, of a day
         r"|free-models-per-day"
         # SiliconFlow; Ollama's cloud, of hours or a week.
         r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
+    # Azure's API Management, of a quota that its administrator has set
+    (r"\bquota will be replenished in\b", "usage_limit_reached"),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # LiteLLM; Azure, of other services
+    (
+        r"ContentPolicyViolationError|triggering Azure OpenAI's content management",
+        CONTENT_FILTER,
+    ),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
@@ -2159,17 +2350,26 @@ _PHRASES = (
 _CERTAIN_PHRASES = (
     (
         # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        r"request too large for .{1,500}"
+        r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    (
+        r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
+        r"|The security token included in the request is)",
+        WRONG_KEY,
+    ),
+    # OpenRouter
+    (r"\ANo endpoints .{1,80} data policy\b", FORBIDDEN_PROVIDERS),
     # Azure, with a status of 401: a role of Entra ID
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
-    # Azure, of a dated version in the address
     (
-        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        # Azure, of a dated version in the address
+        r"Responses API is enabled only for api-version|\AAPI version not supported"
+        # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+        r"|\AUnexpected endpoint or method\.",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -2180,16 +2380,36 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # DeepSeek, MiniMax: with the code of any refusal, or with none
-    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
-    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    # OpenAI; Groq
     (
-        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
+        TOO_MANY_TOOLS,
+    ),
+    # llama.cpp and vLLM, of a call that their model wrote, as a 500
+    (
+        r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
+        "output_parse_failed",
+    ),
+    # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
+    # provider; Azure; Workers AI; new-api
+    (
+        r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        "server_is_overloaded",
+    ),
+    # Ollama, LM Studio
+    (
+        r"\bmodel requires more system memory\b|\binsufficient system resources",
+        NO_MEMORY,
+    ),
+    (
+        # 403, code "The caller does not have permission to execute the specified
+        # operation" (theopenco/llmgateway 1785)
+        r"\AContent violates usage guidelines"
+        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+        r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
     ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
@@ -2212,7 +2432,11 @@ def find_certain_cause(error: ApiError) -> str | None:
         return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+        match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
+        numbers = match.groupdict() if match else {}
+        # Others use up a minute's limit, too: then a small request may pass later.
+        is_small = bool(numbers) and int(numbers["asked"]) <= int(numbers["most"])
+        if match and not is_small:
             return code
     return None
 
@@ -2224,6 +2448,7 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
+    codes.sort(key=lambda code: code in CODES_FOR_ANYTHING)  # which say the least
     # "3" and "5" are words for many statuses, which no server sends.
     return [code for code in codes if code and len(code) > 1]
 
@@ -2371,14 +2596,8 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _printable(line: str) -> str:
-    if line.isprintable():
-        return line
-    shown: list[str] = []
-    for character in line:
-        if character.isprintable():
-            shown.append(character)
-        else:
-            shown.append(ascii(character)[1:-1])  # without its quotes
+    # Without the quotes that `ascii` adds.
+    shown = [sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line]
     return "".join(shown)
 
 
@@ -2461,7 +2680,8 @@ _BITS_OF_BASE64_CHARACTER = 6
 # How a run can end, and the message for each ending.
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
-# asked for. No text of the server is shown, because it may quote a key or a prompt.
+# asked for, `{wait}` the time until a limit is over. No text of the server is shown,
+# because it may quote a key or a prompt.
 #
 # The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 # shell knows what an administrator calls it.
@@ -2480,6 +2700,8 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
 _WRONG_KEY = "OpenAI does not accept the API key."
+CHECK_TOKEN = "An administrator has to check whose it is, and its rights."
+"""What follows if the token of a server or a user is sent in the place of a key."""
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -2488,7 +2710,10 @@ _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
+)
+_PLAN_LIMIT = (
+    "The OpenAI account has reached the usage limit of its plan. Try again in {wait}."
 )
 _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
@@ -2533,6 +2758,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "usage_limit_reached": _PLAN_LIMIT,
         "too_many_requests": _RATE_LIMIT,
         "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
@@ -2573,11 +2799,13 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
         REJECTED: "The model's server rejected the request{code}{param}. Sending it "
         "again does not help; an administrator can find the details in the log.",
-        "": "The model's server reported an error{code}. Try again.",
+        "": "The model's server reported an error{code}. Try again. An administrator can "
+        "find the details in the log.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, has been shut down, or is "
-        "not available to this API key. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, has no "
+        "Responses API, or is not available to this API key at this address. Choose "
+        "another model.",
         UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
@@ -2591,6 +2819,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_organization": _WRONG_ORGANIZATION,
         "mismatched_project": "The API key does not belong to the project in the "
         "settings.",
+        "incorrect_hostname": "The API key is bound to a region, which has an address of "
+        "its own at OpenAI.",
         "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
         "IP addresses, and this server's address is not among them. An administrator "
         "has to add it to the list at OpenAI.",
@@ -2625,6 +2855,13 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        FORBIDDEN_PROVIDERS: "The privacy settings of the account at OpenAI allow no "
+        "provider of {model}. An administrator has to change them, or choose another "
+        "model.",
+        TOO_MANY_TOOLS: "This chat has more tools than the model's server accepts. Turn "
+        "some of them off, or ask an administrator to do so.",
+        NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
+        "smaller model.",
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,
@@ -2694,6 +2931,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
     ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
     ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "incorrect_hostname"): _WRONG_ADDRESS,
     ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
@@ -2803,58 +3041,60 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     if error.status:
         return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    word = _message_word(failure_words(error))
+    word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     message = form.format(
         code=_fill_in(code),
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=200,
+        wait=_time_to_wait(form, error),
     )
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
 def ending_of_refusal(status: int, error: ApiError) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(refusal_words(status, error))
+    word = refusal_word(status, error)
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    message = _MESSAGES_BY_CODE[word].format(
+    form = _MESSAGES_BY_CODE[word]
+    message = form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
+        wait=_time_to_wait(form, error),
     )
     fault = FAULTS.get(("refused", word), NO_FAULT)
     return Ending("refused", _find_code(error), message, fault)
 
 
-_OWN_MESSAGE = "-"
-"""In the place of a word of MESSAGES: the exception's own text is shown."""
-_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
-    MalformedEvent: ("malformed", ""),
-    AnswerTooLarge: ("malformed", "too_large"),
-    ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
-    InvalidRequest: ("invalid", _OWN_MESSAGE),
-}
-"""Kind and word of the message for each exception and its subclasses."""
+_OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
+_LONGEST_WAIT = 60 * 86_400.0
+"""In seconds; a longer one is none that somebody means."""
+
+
+def _time_to_wait(form: str, error: ApiError) -> str:
+    """Return the time that an error names, else one that is usual for the limit."""
+    wait = error.wait or 0
+    if 0 < wait < _LONGEST_WAIT:  # else a time may be named that is over by our clock
+        return told_wait(wait)
+    if _OF_A_DAY.search(error.message):
+        return "some hours"
+    return "some hours or days" if form == _PLAN_LIMIT else "a minute"
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
-    if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
-    for ancestor in type(error).__mro__:  # shells have errors of their own
-        if ancestor in _EXCEPTIONS:
-            kind, word = _EXCEPTIONS[ancestor]
-            break
-    if word == _OWN_MESSAGE:
+    kind, word = error.ending
+    if not kind:
+        kind, word = ("cut", "") if has_begun else ("unreachable", OWN_MESSAGE)
+    if word == OWN_MESSAGE:
         return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
@@ -2896,32 +3136,14 @@ _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 
 
-def names_lasting_cause(error: ApiError) -> bool:
-    """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(failure_words(error))
-    return word in ("context_length_exceeded", "model_not_found")
+def failure_word(error: ApiError) -> str:
+    """Return the word of a message that tells why a stream failed; "" if none does."""
+    return _first_with_message(failure_words(error))
 
 
-def says_overloaded(error: ApiError) -> bool:
-    """Say whether a stream says that its model is overloaded, whatever type it names."""
-    return _message_word(failure_words(error)) == "server_is_overloaded"
-
-
-def is_too_long(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the words of a chat are too many for the model.
-
-    Too many items have the same message, and become fewer as words.
-    """
-    if error.code == "array_above_max_length":
-        return False
-    word = _message_word(refusal_words(status, error))
-    return word == "context_length_exceeded"
-
-
-def has_known_cause(status: int, error: ApiError) -> bool:
-    """Say whether a refusal has a message that says more than its status."""
-    word = _message_word(refusal_words(status, error))
-    return word not in ("", str(status), "5")
+def refusal_word(status: int, error: ApiError) -> str:
+    """Return the word of a message that tells why a request was refused."""
+    return _first_with_message(refusal_words(status, error))
 
 
 def names_model(status: int, error: ApiError) -> bool:
@@ -2930,15 +3152,11 @@ def names_model(status: int, error: ApiError) -> bool:
     Below 400, `status` is that of a stream with an error.
     """
     status = status if status >= 400 else error.status
-    words = failure_words(error)
-    if status:
-        words = refusal_words(status, error)
-    word = _message_word(words)
+    word = refusal_word(status, error) if status else failure_word(error)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
-def _message_word(words: Iterable[str]) -> str:
-    """Return the first word that has a message of its own, "" if none has."""
+def _first_with_message(words: Iterable[str]) -> str:
     for word in words:
         if word and word in _MESSAGES_BY_CODE:
             return word
@@ -3065,6 +3283,55 @@ class ModelFacts(NamedTuple):
     """False: the name says nothing, the facts are cautious."""
 
 
+# o3, o4-mini
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
+
+
+def assumed_facts(model_id: str) -> ModelFacts:
+    """Return what is assumed of a model as long as only its id is known.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models"). A deployment can have any name:
+    only its administrator knows its facts.
+    """
+    if _O_SERIES_ID.match(model_id):
+        return ModelFacts(
+            reasoning=True,
+            efforts=("low", "medium", "high"),
+            sampling="never",
+            summary=True,
+            hosted=True,
+        )
+    version = read_gpt_version(model_id)
+    if version is None:
+        return ModelFacts(hosted=True, known_family=False)
+    if version < (5, 0):
+        return ModelFacts()
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+    )
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.models.catalog
 #
@@ -3075,14 +3342,13 @@ class ModelFacts(NamedTuple):
 # this module is current, as do the tests.
 #
 # Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
-# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
-# only where it differs from its model.
+# A fact that is not stated is the one that is assumed of the id, else the default of
+# ModelFacts. A dated snapshot has an entry only where it differs from its model.
 # --------------------------------------------------------------------------------------
 
 
-CATALOG_MODELS = (
-    ModelFacts(
-        id="chat-latest",
+CATALOG_MODELS = {
+    "chat-latest": ModelFacts(
         reasoning=True,
         efforts=("medium",),
         default_effort="medium",
@@ -3091,745 +3357,316 @@ CATALOG_MODELS = (
         hosted=True,
         context_window=400_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=30,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30),
     ),
-    ModelFacts(
-        id="chatgpt-image-latest",
+    "chatgpt-image-latest": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-4.1",
+    "gpt-4.1": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=2,
-            cached=0.5,
-            cache_write=None,
-            output=8,
-            fast=1.75,
-        ),
+        prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8, fast=1.75),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4.1-mini",
+    "gpt-4.1-mini": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.4,
-            cached=0.1,
-            cache_write=None,
-            output=1.6,
-        ),
+        prices=ModelPrices(input=0.4, cached=0.1, cache_write=None, output=1.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4o",
+    "gpt-4o": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=2.5,
-            cached=1.25,
-            cache_write=None,
-            output=10,
-        ),
+        prices=ModelPrices(input=2.5, cached=1.25, cache_write=None, output=10),
     ),
-    ModelFacts(
-        id="gpt-4o-mini",
+    "gpt-4o-mini": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.15,
-            cached=0.075,
-            cache_write=None,
-            output=0.6,
-        ),
+        prices=ModelPrices(input=0.15, cached=0.075, cache_write=None, output=0.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-5",
-        reasoning=True,
+    "gpt-5": assumed_facts("gpt-5")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
         prices=ModelPrices(
-            input=1.25,
-            cached=0.125,
-            cache_write=None,
-            output=10,
-            fast=2,
+            input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5-mini",
-        reasoning=True,
+    "gpt-5-mini": assumed_facts("gpt-5-mini")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
         prices=ModelPrices(
-            input=0.25,
-            cached=0.025,
-            cache_write=None,
-            output=2,
-            fast=1.8,
+            input=0.25, cached=0.025, cache_write=None, output=2, fast=1.8
         ),
     ),
-    ModelFacts(
-        id="gpt-5-nano",
-        reasoning=True,
+    "gpt-5-nano": assumed_facts("gpt-5-nano")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         lacks=("web_search",),
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.05,
-            cached=0.005,
-            cache_write=None,
-            output=0.4,
-        ),
+        prices=ModelPrices(input=0.05, cached=0.005, cache_write=None, output=0.4),
     ),
-    ModelFacts(
-        id="gpt-5-pro",
-        reasoning=True,
+    "gpt-5-pro": assumed_facts("gpt-5-pro")._replace(
         efforts=("high",),
         default_effort="high",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         lacks=("code_interpreter",),
         context_window=400_000,
         max_output_tokens=272_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol-pro",
-        prices=ModelPrices(
-            input=15,
-            cached=None,
-            cache_write=None,
-            output=120,
-        ),
+        prices=ModelPrices(input=15, cached=None, cache_write=None, output=120),
     ),
-    ModelFacts(
-        id="gpt-5.1",
-        reasoning=True,
+    "gpt-5.1": assumed_facts("gpt-5.1")._replace(
         efforts=("none", "low", "medium", "high"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
         prices=ModelPrices(
-            input=1.25,
-            cached=0.125,
-            cache_write=None,
-            output=10,
-            fast=2,
+            input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.2",
-        reasoning=True,
+    "gpt-5.2": assumed_facts("gpt-5.2")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=1.75,
-            cached=0.175,
-            cache_write=None,
-            output=14,
-            fast=2,
+            input=1.75, cached=0.175, cache_write=None, output=14, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.2-pro",
-        reasoning=True,
+    "gpt-5.2-pro": assumed_facts("gpt-5.2-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=21,
-            cached=None,
-            cache_write=None,
-            output=168,
-        ),
+        prices=ModelPrices(input=21, cached=None, cache_write=None, output=168),
     ),
-    ModelFacts(
-        id="gpt-5.3-codex",
-        reasoning=True,
+    "gpt-5.3-codex": assumed_facts("gpt-5.3-codex")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        hosted=True,
+        verbosity=False,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
-        prices=ModelPrices(
-            input=1.75,
-            cached=0.175,
-            cache_write=None,
-            output=14,
-        ),
+        prices=ModelPrices(input=1.75, cached=0.175, cache_write=None, output=14),
     ),
-    ModelFacts(
-        id="gpt-5.4",
-        reasoning=True,
+    "gpt-5.4": assumed_facts("gpt-5.4")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2.5,
-            cached=0.25,
-            cache_write=None,
-            output=15,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2.5, cached=0.25, cache_write=None, output=15, fast=2),
     ),
-    ModelFacts(
-        id="gpt-5.4-mini",
-        reasoning=True,
+    "gpt-5.4-mini": assumed_facts("gpt-5.4-mini")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.75,
-            cached=0.075,
-            cache_write=None,
-            output=4.5,
-            fast=2,
+            input=0.75, cached=0.075, cache_write=None, output=4.5, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.4-nano",
-        reasoning=True,
+    "gpt-5.4-nano": assumed_facts("gpt-5.4-nano")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.2,
-            cached=0.02,
-            cache_write=None,
-            output=1.25,
-        ),
+        prices=ModelPrices(input=0.2, cached=0.02, cache_write=None, output=1.25),
     ),
-    ModelFacts(
-        id="gpt-5.4-pro",
-        reasoning=True,
+    "gpt-5.4-pro": assumed_facts("gpt-5.4-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=30,
-            cached=None,
-            cache_write=None,
-            output=180,
-        ),
+        prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    ModelFacts(
-        id="gpt-5.5",
-        reasoning=True,
+    "gpt-5.5": assumed_facts("gpt-5.5")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=30,
-            fast=2.5,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30, fast=2.5),
     ),
-    ModelFacts(
-        id="gpt-5.5-pro",
-        reasoning=True,
+    "gpt-5.5-pro": assumed_facts("gpt-5.5-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=30,
-            cached=None,
-            cache_write=None,
-            output=180,
-        ),
+        prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    ModelFacts(
-        id="gpt-5.6-cyber",
-        reasoning=True,
+    "gpt-5.6-cyber": assumed_facts("gpt-5.6-cyber")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=12.5,
-            cached=1.25,
-            cache_write=15.625,
-            output=75,
-        ),
+        prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-5.6-luna",
-        reasoning=True,
+    "gpt-5.6-luna": assumed_facts("gpt-5.6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.2,
-            cached=0.02,
-            cache_write=0.25,
-            output=1.2,
-            fast=2,
+            input=0.2, cached=0.02, cache_write=0.25, output=1.2, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.6-sol",
-        reasoning=True,
+    "gpt-5.6-sol": assumed_facts("gpt-5.6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=4,
-            cached=0.4,
-            cache_write=5,
-            output=20,
-            fast=2,
-        ),
+        prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20, fast=2),
     ),
-    ModelFacts(
-        id="gpt-5.6-terra",
-        reasoning=True,
+    "gpt-5.6-terra": assumed_facts("gpt-5.6-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2,
-            cached=0.2,
-            cache_write=2.5,
-            output=12,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=12, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6-astra",
-        reasoning=True,
+    "gpt-6-astra": assumed_facts("gpt-6-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=10,
-            cached=1,
-            cache_write=12.5,
-            output=50,
-            fast=2,
-            ultrafast=6,
+            input=10, cached=1, cache_write=12.5, output=50, fast=2, ultrafast=6
         ),
     ),
-    ModelFacts(
-        id="gpt-6-astra-law",
-        reasoning=True,
+    "gpt-6-astra-law": assumed_facts("gpt-6-astra-law")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=10,
-            cached=1,
-            cache_write=None,
-            output=50,
-        ),
+        prices=ModelPrices(input=10, cached=1, cache_write=None, output=50),
     ),
-    ModelFacts(
-        id="gpt-6-cyber",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
+    "gpt-6-cyber": assumed_facts("gpt-6-cyber")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=20,
-            cached=2,
-            cache_write=25,
-            output=100,
-        ),
+        prices=ModelPrices(input=20, cached=2, cache_write=25, output=100),
     ),
-    ModelFacts(
-        id="gpt-6-luna",
-        reasoning=True,
+    "gpt-6-luna": assumed_facts("gpt-6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.1,
-            cached=0.01,
-            cache_write=0.125,
-            output=0.5,
-            fast=2,
+            input=0.1, cached=0.01, cache_write=0.125, output=0.5, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-6-rosalind",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
+    "gpt-6-rosalind": assumed_facts("gpt-6-rosalind")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=15,
-            cached=1.5,
-            cache_write=18.75,
-            output=75,
-        ),
+        prices=ModelPrices(input=15, cached=1.5, cache_write=18.75, output=75),
     ),
-    ModelFacts(
-        id="gpt-6-sol",
-        reasoning=True,
+    "gpt-6-sol": assumed_facts("gpt-6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2,
-            cached=0.2,
-            cache_write=2.5,
-            output=10,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=10, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.1-sol",
-        reasoning=True,
+    "gpt-6.1-sol": assumed_facts("gpt-6.1-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=2,
-            cached=0.1,
-            cache_write=2.5,
-            output=10,
-            fast=2,
-            ultrafast=6,
+            input=2, cached=0.1, cache_write=2.5, output=10, fast=2, ultrafast=6
         ),
     ),
-    ModelFacts(
-        id="gpt-6.1-terra",
-        reasoning=True,
+    "gpt-6.1-terra": assumed_facts("gpt-6.1-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=1,
-            cached=0.05,
-            cache_write=1.25,
-            output=5,
-            fast=2,
-        ),
+        prices=ModelPrices(input=1, cached=0.05, cache_write=1.25, output=5, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.2-astra",
-        reasoning=True,
+    "gpt-6.2-astra": assumed_facts("gpt-6.2-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=8,
-            cached=0.4,
-            cache_write=10,
-            output=40,
-            fast=2,
-        ),
+        prices=ModelPrices(input=8, cached=0.4, cache_write=10, output=40, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.2-astra-law",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
-    ),
-    ModelFacts(
-        id="gpt-6.2-sol",
-        reasoning=True,
+    "gpt-6.2-astra-law": assumed_facts("gpt-6.2-astra-law")._replace(),
+    "gpt-6.2-sol": assumed_facts("gpt-6.2-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
@@ -3844,8 +3681,7 @@ CATALOG_MODELS = (
             ultrafast_later=6,
         ),
     ),
-    ModelFacts(
-        id="gpt-daybreak-blue-latest",
+    "gpt-daybreak-blue-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -3854,15 +3690,9 @@ CATALOG_MODELS = (
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=4,
-            cached=0.4,
-            cache_write=5,
-            output=20,
-        ),
+        prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20),
     ),
-    ModelFacts(
-        id="gpt-daybreak-red-latest",
+    "gpt-daybreak-red-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -3871,137 +3701,71 @@ CATALOG_MODELS = (
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=12.5,
-            cached=1.25,
-            cache_write=15.625,
-            output=75,
-        ),
+        prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-image-1-mini",
+    "gpt-image-1-mini": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-image-1.5",
+    "gpt-image-1.5": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-rosalind-research",
+    "gpt-rosalind-research": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
         hosted=True,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=25,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=25),
     ),
-    ModelFacts(
-        id="o3",
-        reasoning=True,
-        efforts=("low", "medium", "high"),
+    "o3": assumed_facts("o3")._replace(
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        hosted=True,
         context_window=200_000,
         max_output_tokens=100_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
-        prices=ModelPrices(
-            input=2,
-            cached=0.5,
-            cache_write=None,
-            output=8,
-        ),
+        prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8),
     ),
-    ModelFacts(
-        id="o3-pro",
-        reasoning=True,
-        efforts=("low", "medium", "high"),
+    "o3-pro": assumed_facts("o3-pro")._replace(
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        hosted=True,
         lacks=("code_interpreter",),
         context_window=200_000,
         max_output_tokens=100_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol-pro",
-        prices=ModelPrices(
-            input=20,
-            cached=None,
-            cache_write=None,
-            output=80,
-        ),
+        prices=ModelPrices(input=20, cached=None, cache_write=None, output=80),
     ),
-)
+}
+"""What is known of each model, by its id."""
 
 CATALOG_IMAGE_PRICES = {
     "chatgpt-image-latest": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=32,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=32
     ),
     "gpt-image-1-mini": ImagePrices(
-        text=2,
-        cached_text=0.2,
-        image=2.5,
-        cached_image=0.25,
-        output=8,
+        text=2, cached_text=0.2, image=2.5, cached_image=0.25, output=8
     ),
     "gpt-image-1.5": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=32,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=32
     ),
     "gpt-image-2": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.5-flare": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.5-sunburst": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.6-flare": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.6-sunburst": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
 }
 """By the models that draw pictures."""
@@ -4125,10 +3889,7 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
     """Return the sum of several responses, None for none."""
-    total: Usage | None = None
-    for usage in usages:
-        total = add_usage(total, usage)
-    return total
+    return reduce(add_usage, usages, None)
 
 
 def read_usage(
@@ -4154,13 +3915,19 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
+    total = _read_count(wire.get("total_tokens"))
+    cached = _read_count(inputs.get("cached_tokens"))
+    if cached > input_tokens:
+        # Anthropic counts what was not cached alone, and gateways pass that on.
+        input_tokens += cached
+        total = max(total, input_tokens + output_tokens)
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_read_count(inputs.get("cached_tokens")),
+        total=total or input_tokens + output_tokens,
+        cached=cached,
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
@@ -4494,13 +4261,11 @@ def change_added_tools(
     items: Iterable[Item], change: Callable[[Item], Item]
 ) -> list[Item]:
     """Return the input of a request in which the tools of its items are changed."""
-    changed: list[Item] = []
-    for item in items:
+    changed = list(items)
+    for number, item in enumerate(changed):
         if item_type(item) == ADDED_TOOLS:
             tools = [change(tool) for tool in item["tools"]]
-            changed.append({**item, "tools": tools})
-        else:
-            changed.append(item)
+            changed[number] = {**item, "tools": tools}
     return changed
 
 
@@ -4546,10 +4311,6 @@ REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 # gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-# o3, o4-mini
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
@@ -4560,10 +4321,10 @@ _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
-CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+CATALOG_FACTS = {
+    name: CATALOG_MODELS[name]._replace(id=name) for name in CATALOG_MODELS
+}
 """The facts of each model of the catalog, by id."""
-
-_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -4603,21 +4364,14 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    in_research_mode = _resolve_research_mode(name, overrides)
-    if in_research_mode is not None:
-        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    known = _named_model(name)
-    if known is None:
-        in_pro_mode = _resolve_pro_mode(name, overrides)
-        if in_pro_mode is not None:
-            return in_pro_mode
-        known = _model_with_effort(name)
-    if known is None:
-        known = (name, None)
+    in_mode = _resolve_mode(name, overrides) if len(name) <= _LONGEST_NAME else None
+    if in_mode:
+        return in_mode
+    known = _named_model(name) or _model_with_effort(name) or (name, None)
     model_id, stated_effort = known
     shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
@@ -4639,25 +4393,32 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _resolve_research_mode(
+def _resolve_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` after a known model; None for any other.
+    """Resolve a name with `-pro` or `-research` where that is a mode and no model.
 
-    The effort is high if the name has none (OpenAI's guide "Web search" recommends
-    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    Retired models and those of other vendors have such names, too. The effort of
+    research is high if the name has none (OpenAI's guide "Web search" recommends `high`
+    or `xhigh`).
     """
-    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    is_too_long = len(name) > _LONGEST_NAME
-    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
+    if name in CATALOG_FACTS or name in CATALOG_SUCCESSORS:
         return None
-    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
-    if not model.facts.known_family:
-        return None
-    effort = model.effort
-    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
-        effort = "high"
-    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+    if name.endswith(_RESEARCH):
+        model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+        if model.facts.known_family:
+            effort = model.effort
+            if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+                effort = "high"
+            shown = f"{model.name} Research"
+            return model._replace(effort=effort, name=shown, research=True)
+    match = _PRO_NAME.match(name)
+    if match:
+        model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
+    return None
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -4681,20 +4442,6 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
 
 _FIRST_WITH_BUDGET = (5, 0)
-
-
-def _resolve_pro_mode(
-    name: str, overrides: Mapping[str, ResolvedModel]
-) -> ResolvedModel | None:
-    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
-    match = _PRO_NAME.match(name)
-    if match is None or len(name) > _LONGEST_NAME:
-        return None
-    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
-    if not model.facts.pro_mode:
-        return None
-    shown = _shown_name(f"{model.id}-pro", model.effort)
-    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -4748,8 +4495,7 @@ def _model_family(model_id: str) -> str:
 def _model_facts(model_id: str) -> ModelFacts:
     """Return the facts of an id, with or without a date, or those of its family.
 
-    Fine-tuned models and routers have prices of their own. A deployment can have any
-    name: only its administrator knows its facts.
+    Fine-tuned models and routers have prices of their own.
     """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
@@ -4757,52 +4503,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     wrapped = _WRAPPED_ID.match(model_id)
     if wrapped:
         return _model_facts(wrapped[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        return _ASSUMED_OF_O_SERIES
-    version = read_gpt_version(model_id)
-    if version:
-        return _facts_of_version(version)
-    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-
-
-def read_gpt_version(model_id: str) -> tuple[int, int] | None:
-    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
-    match = _GPT_VERSION.match(model_id)
-    if match is None:
-        return None
-    return int(match["major"]), int(match["minor"] or 0)
-
-
-_ASSUMED_OF_O_SERIES = ModelFacts(
-    reasoning=True,
-    efforts=("low", "medium", "high"),
-    sampling="never",
-    summary=True,
-    hosted=True,
-)
-
-
-def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
-    """Return what is assumed of a gpt that the catalog does not have.
-
-    What all models have from a version on, newer ones have, too
-    (docs/reference/responses-api.md, "Unknown models").
-    """
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    return ModelFacts(
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=version >= (5, 4),
-        long_prices=version >= (5, 4),
-        regional=version >= (5, 4),
-        appends_tools=version >= (5, 6),
-        diagnostics=version >= (5, 6),
-        appends_configuration=version >= (6, 0),
-    )
+    return assumed_facts(model_id)
 
 
 def successor_of(model_id: str) -> ResolvedModel | None:
@@ -4820,7 +4521,7 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
     notes: list[str] = []
-    if _GPT_VERSION.match(model_id):
+    if read_gpt_version(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
@@ -4892,6 +4593,8 @@ _PARAMETER_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
+_PATH_IN_FRONT = re.compile(r"([a-z_]{2,40}(?:\.\w{1,64}){0,12}): ")
+"""How servers of Node.js begin that tell what Zod found as a text (OpenClaw 2026.9)."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
     rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
@@ -4900,6 +4603,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
     rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
+    rf"|\bdon't support {_NAME}="  # LiteLLM, of a value
     rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
@@ -4943,20 +4647,19 @@ _PARAMETERS_IN_WORDS = (
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
-_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
-_RESERVED_NAME = re.compile(
-    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
-)
-"""What DashScope says of a function that has the name of one of its own tools."""
-_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
-_REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
-"""What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
-_REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
+_FUNCTION_IN_WORDS = re.compile(
+    # DashScope, of a function that has the name of one of its own tools.
+    rf"\bfunction:? {_QUOTED_NAME}|\btool names are not allowed to be \[([\w.-]{{1,64}})\]",
     re.IGNORECASE,
 )
-"""What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197). Volcengine has none."""
+_HOSTED_TOOL_IN_WORDS = re.compile(
+    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220).
+    rf"\btool(?: type)?:? {_QUOTED_NAME}|\brequested tool ([\w.-]{{1,64}}) is not supported"
+    # OpenAI, of a hosted tool in Chat Completions; LiteLLM leaves out the place
+    # (langchain-ai/langchain-litellm 197). Volcengine has none.
+    rf"|\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
+    re.IGNORECASE,
+)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -5070,6 +4773,10 @@ def _open_quote(words: str) -> str:
     return words[:-1]
 
 
+Payload = dict[str, Any]
+"""The body of a request."""
+
+
 class NamedItem(NamedTuple):
     """An item as it is sent, after the name of the one that it was made of."""
 
@@ -5080,7 +4787,7 @@ class NamedItem(NamedTuple):
 class SentRequest(NamedTuple):
     """What was sent, and what it was made of."""
 
-    payload: dict[str, Any]
+    payload: Payload
     """The body that was sent."""
     items: Sequence[NamedItem]
     """The items of its input, with their names; one that was added has none."""
@@ -5108,12 +4815,6 @@ class Place(NamedTuple):
     def keys(self) -> tuple[str, ...]:
         """The names in the path, without numbers."""
         return tuple(re.findall(r"\.(\w+)", self.path))
-
-    @property
-    def subject(self) -> str:
-        """What the log calls it: no one can count the items of a request."""
-        named = {"type": item_type(self.value), **self.value}
-        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
 
     @property
     def inner_tool(self) -> Item | None:
@@ -5157,6 +4858,10 @@ class Refusal:
             _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
         )
 
+    def says(self, phrase: str) -> re.Match[str] | None:
+        """Return the first place of a pattern in the words, in any case."""
+        return re.search(phrase, self.words, re.IGNORECASE)
+
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""
         return not self._own.could_say(phrase)
@@ -5166,8 +4871,18 @@ class Refusal:
         """The item or tool that is named, by `param` or by words that are its own."""
         declared = _DECLARATION_IN_WORDS.search(self.words)
         if declared and not self._own.could_say(declared[1]):
-            return self._find_declaration(int(declared[2]))
-        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
+            number = int(declared[2])
+            functions = [
+                Place("tools", index, "", tool)
+                for index, tool in enumerate(as_list(self.sent.payload.get("tools")))
+                if tool.get("type") == "function"
+            ]
+            return functions[number] if number < len(functions) else None
+        match = (
+            _NAMED_PLACE.fullmatch(self.named_parameter)
+            or _NAMED_PLACE.fullmatch(self._path_in_front)
+            or self._place_in_words()
+        )
         if match is None:
             return None
         list_name = match[1]
@@ -5177,15 +4892,14 @@ class Refusal:
             return None
         return Place(list_name, number, match[3], rows[number])
 
-    def _find_declaration(self, number: int) -> Place | None:
-        """Return a function by its number among the functions."""
-        rows = as_list(self.sent.payload.get("tools"))
-        places = [
-            Place("tools", index, "", tool)
-            for index, tool in enumerate(rows)
-            if tool.get("type") == "function"
-        ]
-        return places[number] if number < len(places) else None
+    @property
+    def subject(self) -> str:
+        """What the log calls the place: no one can count the items of a request."""
+        place = self.place
+        if place is None:
+            return ""
+        named = {"type": item_type(place.value), **place.value}
+        return f"{place.list_name}[{place.number}] ({tool_name(named)}):"
 
     @property
     def has_named_place(self) -> bool:
@@ -5215,6 +4929,17 @@ class Refusal:
         return None
 
     @cached_property
+    def _path_in_front(self) -> str:
+        """The path that the words begin with, if the request has it; else empty."""
+        match = _PATH_IN_FRONT.match(self.words)
+        if self.named_parameter or match is None:
+            return ""
+        outer = match[1].partition(".")[0]
+        if outer not in self.sent.payload or self._own.could_say(match[0]):
+            return ""
+        return NUMBER_AFTER_DOT.sub(r"[\1]", match[1])
+
+    @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
         if self.named_parameter:
@@ -5225,7 +4950,9 @@ class Refusal:
         match: re.Match[str] | None = None
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
-        if match is None or self._own.could_say(_open_quote(match[0])):
+        if match is None:
+            return self._path_in_front
+        if self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)
         return _OTHER_NAMES.get(path.lower(), path)
@@ -5234,10 +4961,7 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
-        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
-        kinds |= self._find_names(_REQUESTED_TOOL)
-        kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         # A tool's own error, as `image_generation_user_error`.
@@ -5260,7 +4984,7 @@ class Refusal:
         """Return the names after a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
-            names.setdefault(match[1], match[0])
+            names.setdefault(match[match.lastindex or 0], match[0])
             if len(names) == _MAX_CANDIDATES:
                 break
         return {
@@ -5300,17 +5024,6 @@ class Refusal:
         return {*_QUOTED.findall(self.words), *names}
 
 
-def named_parameter(sent: SentRequest, error: ApiError) -> str:
-    """Return the parameter that an error names anywhere; empty for none."""
-    return Refusal(error, sent).parameter
-
-
-def named_subject(sent: SentRequest, error: ApiError) -> str:
-    """Return the item or tool that an error names, for the log; empty for none."""
-    place = Refusal(error, sent).place
-    return place.subject if place else ""
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.repairs.chat_repairs
 #
@@ -5340,10 +5053,9 @@ ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
 
 
+@dataclass(frozen=True, slots=True)
 class ChatRepair(ABC):
     """One change of the items of a chat."""
-
-    __slots__ = ()
 
     is_about_chat: ClassVar = True
     """Whether a chat remembers it, and not the account."""
@@ -5457,7 +5169,6 @@ class LeaveOutKind(RepairUntil):
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(RepairUntil):
     """Encrypted items are left out, up to the item `until`.
 
@@ -5476,7 +5187,6 @@ class LeaveOutReasoning(RepairUntil):
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
@@ -5517,7 +5227,6 @@ class PlainItems(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-@dataclass(frozen=True, slots=True)
 class WordsAlone(RepairUntil):
     """Only messages stay, up to `until`; of calls and outputs words stay."""
 
@@ -5529,7 +5238,6 @@ class WordsAlone(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutPlainReasoning(ChatRepair):
     """Reasoning of which only the words came is not sent again.
 
@@ -5545,7 +5253,6 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutImages(ChatRepair):
     """Of messages and outputs with images the words stay.
 
@@ -5563,19 +5270,6 @@ def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
-def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
-    """Return the repairs of their stored form, each once; anything else is skipped.
-
-    The owner of a chat can write anything there.
-    """
-    repairs: dict[ChatRepair, None] = {}
-    for row in rows[-_MAX_ROWS_READ:]:
-        repair = _read_chat_repair(as_list(row))
-        if repair is not None:
-            repairs[repair] = None
-    return list(repairs)[-MAX_CHAT_REPAIRS:]
-
-
 _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
@@ -5589,19 +5283,24 @@ the chat gets its reasoning back.
 """
 
 
-def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
-    """Return the repair of a stored form, None for anything else."""
-    if not all(isinstance(word, str) for word in row):
-        return None
-    match row:
-        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
-            repair: ChatRepair = _BY_NAME[action](name)
-            return repair
-        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
-            _NAME_FORM.fullmatch(name)
-        ):
-            return LeaveOutKind(name, kind)
-    return None
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair: ChatRepair
+        match row:
+            case [str(word), str(name)] if word in _BY_NAME:
+                repair = _BY_NAME[word](name)
+            case ["kind", str(kind), str(name)] if _TYPE_FORM.fullmatch(kind):
+                repair = LeaveOutKind(name, kind)
+            case _:
+                continue
+        if _NAME_FORM.fullmatch(name):
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
@@ -5613,10 +5312,8 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        name = digest
-        if counts[digest]:
-            name = f"{digest}.{counts[digest]}"
-        names.append(name)
+        earlier = counts[digest]
+        names.append(f"{digest}.{earlier}" if earlier else digest)
         counts[digest] += 1
     return names
 
@@ -5644,10 +5341,8 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
                 break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
-    calls_as_words: set[object] = set()
-    for row in rows:
-        if row.name in left_out and is_paired(row.item):
-            calls_as_words.add(row.item.get("call_id"))
+    gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    calls_as_words = {item.get("call_id") for item in gone}
 
     sent: list[NamedItem] = []
     for row in rows:
@@ -5752,8 +5447,6 @@ _MAX_STEPS = 5
 """From a reference or a choice to the next."""
 _MAX_OPTIONS = 10
 _MOST_WORDS = 200
-_MAX_REFERENCE = 500
-"""Characters of a reference."""
 
 
 def plain_schema(schema: object) -> dict[str, Any]:
@@ -5790,9 +5483,7 @@ class _Plainer:
         is_last = depth >= _MOST_LEVELS
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
-            properties: dict[str, Any] = {}
-            for name, inner in named.items():
-                properties[name] = self.plain(inner, depth + 1)
+            properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
             demanded = {name for name in required if isinstance(name, str)}
@@ -5808,21 +5499,12 @@ class _Plainer:
             is_choice = not part.keys() & {"type", "properties"}
             option = _first_value(part) if is_choice else {}
             if "$ref" in part:
-                part = self._definition(as_text(part["$ref"]))
+                part = as_mapping(resolve_reference(self._root, part["$ref"]))
             elif option:
                 part = option
             else:
                 break
         return part
-
-    def _definition(self, reference: str) -> JsonObject:
-        """Return the definition that a reference names; nothing if there is none."""
-        place: object = self._root
-        if len(reference) > _MAX_REFERENCE:
-            return {}
-        for name in reference.split("/")[1:]:
-            place = as_mapping(place).get(name)
-        return as_mapping(place)
 
 
 def _first_value(part: JsonObject) -> JsonObject:
@@ -5854,16 +5536,13 @@ def _type_of(part: JsonObject) -> str:
 # They are remembered for a user or for all users (`memory`). What guards is never
 # repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 # of what an item means, and a tool goes whole, because without its filters, its allowed
-# tools or its approvals it would do more than its administrator permits. Of a search only
-# what tunes it goes (`TUNE_A_SEARCH`).
+# tools or its approvals it would do more than its administrator permits. Of a tool only
+# fields go that are in `PERMIT_NOTHING`.
 # --------------------------------------------------------------------------------------
 
 
-MAY_BE_LEFT_OUT = frozenset(
+_OPTIONS = frozenset(
     {
-        "access_programs",
-        "background_options",
-        "context_management",
         "image",
         "include",
         "metadata",
@@ -5875,8 +5554,6 @@ MAY_BE_LEFT_OUT = frozenset(
         "reasoning.effort",
         "reasoning.mode",
         "reasoning.summary",
-        "service_tier",
-        "stream",
         "temperature",
         "text",
         "text.verbosity",
@@ -5885,11 +5562,21 @@ MAY_BE_LEFT_OUT = frozenset(
         "truncation",
     }
 )
+"""Parameters that only tune an answer."""
+
+MAY_BE_LEFT_OUT = _OPTIONS | {
+    # These change what an answer costs, or how it comes.
+    "access_programs",
+    "background_options",
+    "context_management",
+    "service_tier",
+    "stream",
+}
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
 
-TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
-"""Fields of a search that permit nothing."""
+PERMIT_NOTHING = frozenset({"search_context_size", "strict", "user_location"})
+"""Fields that only tune a search, or say how exactly a function is called."""
 
 GUARDS = frozenset(
     {
@@ -5903,17 +5590,6 @@ GUARDS = frozenset(
     }
 )
 """Safeguards and limits, which stay whatever a server says of them."""
-
-_NO_OPTIONS = frozenset(
-    {
-        "access_programs",
-        "background_options",
-        "context_management",
-        "service_tier",
-        "stream",
-    }
-)
-"""Parameters that change what an answer costs, or how it comes."""
 
 _FIELDS_WITH_A_MEANING = frozenset(
     {
@@ -5945,16 +5621,13 @@ _FIELDS_WITH_A_MEANING = frozenset(
 )
 """An item without one of them would say something else: it is left out whole."""
 _ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
-_MAX_KEYS = 6
-"""Names in the path of a field that a repair remembers."""
 _MAX_TYPE = 64
 """Characters of an item's type, and of a field's name in a message."""
 
 
+@dataclass(frozen=True, slots=True)
 class RequestRepair(ABC):
-    """One change of a request."""
-
-    __slots__ = ()
+    """One change of a request; one without fields is the same for each request."""
 
     is_about_chat: ClassVar = False
     """Whether a chat remembers it, and not the account."""
@@ -5965,7 +5638,7 @@ class RequestRepair(ABC):
         """The status line for the user who waits."""
 
     @abstractmethod
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the changed body; the same object if there is nothing to change."""
 
     def applies(self, sent: SentRequest) -> bool:
@@ -5994,20 +5667,18 @@ class LeaveOutParameter(RequestRepair):
             return "The model cannot stream here: the answer arrives all at once."
         return _refused_message(self.path)
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
-        # Only another value was refused; without a digest all were.
-        is_other = bool(self.value_digest) and self.value_digest != json_digest(value)
-        if value is None or is_other:
+        # Only one value was refused; without a digest all were.
+        if value is None or self.value_digest not in ("", json_digest(value)):
             return payload
         if self.path == "text" and "format" in value:
             return payload  # the user asked for it
         return _with_parameter(payload, self.path, None)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutBackground(RequestRepair):
     """The answer lasts as long as its connection, and is not stored for another one.
 
@@ -6016,7 +5687,7 @@ class LeaveOutBackground(RequestRepair):
 
     message = _refused_message("background")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if not payload.get("background") or "background_options" in payload:
             return payload
         changed = {**payload, "store": False}
@@ -6029,26 +5700,31 @@ class ReplaceEffort(RequestRepair):
     """An effort that the model does not have becomes the nearest that it has."""
 
     refused: str
+    """Empty for the model's own, which a request does not state."""
     allowed: str
+    """Empty if nothing is stated."""
+    of_tools: bool = False
+    """Whether it is refused next to tools alone."""
 
     @property
     def message(self) -> str:
+        if self.of_tools:
+            return _refused_message("an effort with tools")
         return f"The model does not have this effort: using {self.allowed}."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if value_at(payload, "reasoning", "effort") != self.refused:
+    def apply(self, payload: Payload) -> Payload:
+        is_other = (value_at(payload, "reasoning", "effort") or "") != self.refused
+        if is_other or (self.of_tools and not declared_tools(payload)):
             return payload
-        return _with_parameter(payload, "reasoning.effort", self.allowed)
+        return _with_parameter(payload, "reasoning.effort", self.allowed or None)
 
 
-def _with_parameter(
-    payload: dict[str, Any], path: str, value: object
-) -> dict[str, Any]:
+def _with_parameter(payload: Payload, path: str, value: object) -> Payload:
     """Return a body with another value at a path of one or two names; None for none."""
     outer, _, inner = path.partition(".")
     changed = dict(payload)
     if inner:
-        fields = {**payload[outer], inner: value}
+        fields = {**(payload.get(outer) or {}), inner: value}
         if value is None:
             del fields[inner]
         changed[outer] = fields
@@ -6059,13 +5735,12 @@ def _with_parameter(
     return changed
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutToolChoice(RequestRepair):
     """The choice of tools goes, and with it each tool that it forbids."""
 
     message = _refused_message("tool_choice")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the body without the choice, offering no more than it allowed."""
         choice = payload.get("tool_choice")
         if choice is None:
@@ -6079,7 +5754,6 @@ class LeaveOutToolChoice(RequestRepair):
         return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
     """All that only tunes an answer goes: nothing says what of it was refused.
 
@@ -6092,10 +5766,10 @@ class LeaveOutOptions(RequestRepair):
         "settings."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the body without them; what changes the price stays."""
         changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
-        for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
+        for path in sorted(_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
 
@@ -6111,58 +5785,43 @@ class LeaveOutTool(RequestRepair):
     def message(self) -> str:
         return _refused_message(f"the tool {self.name[:64]}")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the tool, also without an item that added it."""
-        declared = declared_tools(payload)
-        remaining = self._other_tools(declared)
-        if len(remaining) == len(declared):
-            return payload
-        changed = dict(payload)
-        own = as_list(payload.get("tools"))
-        if len(self._other_tools(own)) == len(own):  # only an item declares it
-            changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
-
-    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
-        return [tool for tool in tools if json_digest(tool) != self.digest]
+    def apply(self, payload: Payload) -> Payload:
+        return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutFunctions(RequestRepair):
     """No tool is offered that the model has to call; those of the server stay."""
 
     message = "The model's server rejected the tools: answering without them."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(
             payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
         )
 
 
-@dataclass(frozen=True, slots=True)
 class OfferFunctionsAlone(RequestRepair):
     """No tool of another type is offered, for servers that have none of their own."""
 
     message = "The model's server accepts functions alone: answering without its tools."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: tool.get("type") == "function")
 
 
-def _offer_alone(
-    payload: dict[str, Any], stays: Callable[[Item], bool]
-) -> dict[str, Any]:
+def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
     """Return a body with the tools that stay; the body itself if these are all."""
     declared = declared_tools(payload)
     remaining = [tool for tool in declared if stays(tool)]
     if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
+    own = as_list(payload.get("tools"))
+    if all(map(stays, declared[len(own) :])):  # what the items declare
+        return _with_tools(payload, [tool for tool in own if stays(tool)], choice)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
-@dataclass(frozen=True, slots=True)
 class PlainSchemas(RequestRepair):
     """All functions have schemas of types, names and descriptions alone."""
 
@@ -6170,32 +5829,27 @@ class PlainSchemas(RequestRepair):
         "The model's server cannot read a tool's parameters: sending simpler ones."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        tools: list[Item] = []
-        for tool in as_list(payload.get("tools")):
+    def apply(self, payload: Payload) -> Payload:
+        tools = list(as_list(payload.get("tools")))
+        for number, tool in enumerate(tools):
             if tool.get("type") == "function":
                 plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
                 if plain.get("strict"):
                     plain["strict"] = False
-                tools.append(plain)
-            else:
-                tools.append(tool)
+                tools[number] = plain
         return {**payload, "tools": tools} if tools else payload
 
 
-@dataclass(frozen=True, slots=True)
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
     message = "The model's server only answers in streams."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return payload if payload.get("stream") else {**payload, "stream": True}
 
 
-def _with_tools(
-    payload: dict[str, Any], tools: Sequence[Item], choice: object
-) -> dict[str, Any]:
+def _with_tools(payload: Payload, tools: Sequence[Item], choice: object) -> Payload:
     """Return a body with these tools and this choice; no empty list, no idle choice."""
     changed = {**payload, "tools": list(tools), "tool_choice": choice}
     if not tools:
@@ -6235,21 +5889,26 @@ class LeaveOutField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if not may_lose_field(self.kind, self.keys):
             return payload
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == self.kind:
-                items.append(_without_key(item, self.keys))
-            else:
-                items.append(item)
-        return {**payload, "input": items}
+        return _change_items(payload, self._shorten)
+
+    def _shorten(self, item: Item) -> Item:
+        if item_type(item) != self.kind:
+            return item
+        shorter: Item = _without_key(item, self.keys)
+        return shorter
+
+
+def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
+    """Return a body with other items in its input."""
+    return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
 def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
     """Say whether items of a type mean the same without the field at a path."""
-    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+    if not keys or len(kind) > _MAX_TYPE:
         return False
     if kind == "message" and tuple(keys) == ("type",):
         return True  # its role tells what it is
@@ -6268,18 +5927,8 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutStrict(RequestRepair):
-    """No function says whether it is strict, for servers that do not know the field."""
-
-    message = _refused_message("strict")
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, _without_strict)
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOutSearchField(RequestRepair):
-    """A search goes without a field that only tunes it."""
+class LeaveOutToolField(RequestRepair):
+    """Tools go without a field that permits nothing, for servers that do not know it."""
 
     key: str
 
@@ -6287,30 +5936,17 @@ class LeaveOutSearchField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.key[:_MAX_TYPE])
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, self.shorten)
+    def apply(self, payload: Payload) -> Payload:
+        items = change_added_tools(payload["input"], self.shorten)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
+        return changed
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
-        is_known = self.key in TUNE_A_SEARCH
+        is_known = self.key in PERMIT_NOTHING
         return {key: tool[key] for key in tool if not is_known or key != self.key}
-
-
-def _change_tools(
-    payload: dict[str, Any], change: Callable[[Item], Item]
-) -> dict[str, Any]:
-    """Return a body with other tools, also where they are added in the chat."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
-
-
-def _without_strict(tool: Item) -> Item:
-    """Return a tool that, as a function, does not say whether it is strict."""
-    if tool.get("type") != "function":
-        return tool
-    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6323,11 +5959,10 @@ class LowerItems(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.kind)
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return lower_payload(payload, {self.kind})
 
 
-@dataclass(frozen=True, slots=True)
 class AnswersAsTexts(RequestRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
@@ -6336,46 +5971,43 @@ class AnswersAsTexts(RequestRepair):
         "their texts alone."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = [answer_as_text(item) for item in payload["input"]]
-        return {**payload, "input": items}
+    def apply(self, payload: Payload) -> Payload:
+        return _change_items(payload, answer_as_text)
 
 
-@dataclass(frozen=True, slots=True)
 class StateIds(RequestRepair):
     """Reasoning and calls have ids, for servers that demand one of each."""
 
     message = "The model's server demands ids of earlier items: sending such."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
+    def apply(self, payload: Payload) -> Payload:
+        return _change_items(payload, with_item_id)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutEmptyTexts(RequestRepair):
     """No text is empty: one next to an image goes, one alone says that it is none."""
 
     message = "The model's server does not accept empty texts: leaving them out."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if isinstance(item.get(key), str | list):
-                    changed[key] = _without_empty_texts(item[key])
-            items.append(changed)
-        return {**payload, "input": items}
+    def apply(self, payload: Payload) -> Payload:
+        return _change_items(payload, _without_empty_texts)
 
 
 _EMPTY_TEXT = "[No text.]"
 
 
-def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
-    if isinstance(content, str):
-        return content if content.strip() else _EMPTY_TEXT
-    kept = [part for part in content if not _is_empty_text(part)]
-    return kept or [{**part, "text": _EMPTY_TEXT} for part in content[:1]]
+def _without_empty_texts(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        content = item.get(key)
+        if isinstance(content, str) and not content.strip():
+            changed[key] = _EMPTY_TEXT
+        elif isinstance(content, list):
+            kept = [part for part in content if not _is_empty_text(part)]
+            changed[key] = kept or [
+                {**part, "text": _EMPTY_TEXT} for part in content[:1]
+            ]
+    return changed
 
 
 def _is_empty_text(part: object) -> bool:
@@ -6400,7 +6032,7 @@ class LimitMedia(RequestRepair):
             "newest."
         )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         surplus = -self.most
         for item in payload["input"]:
             for key in ("content", "output"):
@@ -6414,8 +6046,7 @@ class LimitMedia(RequestRepair):
             surplus -= is_surplus
             return is_surplus
 
-        items = [without_media(item, goes) for item in payload["input"]]
-        return {**payload, "input": items}
+        return _change_items(payload, lambda item: without_media(item, goes))
 
     def _is_meant(self, part: Item) -> bool:
         return part.get("type") == self.kind
@@ -6423,58 +6054,46 @@ class LimitMedia(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LowerLimit(RequestRepair):
-    """An answer may have no more tokens than the model can write; the guard stays."""
+    """An answer may have no more tokens than the model can write, or than are paid for.
 
-    most: int
-
-    @property
-    def message(self) -> str:
-        return f"The model writes at most {self.most} tokens here: asking for no more."
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if (payload.get("max_output_tokens") or 0) <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
-
-
-@dataclass(frozen=True, slots=True)
-class CreditLimit(RequestRepair):
-    """An answer may have no more tokens than the account can pay for.
-
-    Without a limit OpenRouter counts the longest answer that the model can write.
+    The guard stays. Without one OpenRouter counts the longest answer that the model can
+    write, so it gets one where the account is the limit.
     """
 
     most: int
+    is_of_account: bool = False
 
     @property
     def message(self) -> str:
-        return f"The account can pay for {self.most} more tokens: asking for no more."
+        if self.is_of_account:
+            return (
+                f"The account can pay for {self.most} more tokens: asking for no more."
+            )
+        return f"The model writes at most {self.most} tokens here: asking for no more."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         limit = payload.get("max_output_tokens")
-        if limit is not None and limit <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
+        is_lower = self.is_of_account if limit is None else self.most < limit
+        return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
-@dataclass(frozen=True, slots=True)
 class StateDetail(RequestRepair):
     """Images say `low` or `high` of their detail, for servers that know no other."""
 
     message = _refused_message("the detail of an image")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = [change_parts(item, _with_known_detail) for item in payload["input"]]
-        return {**payload, "input": items}
+    def apply(self, payload: Payload) -> Payload:
+        def with_known_detail(part: Any) -> Any:
+            is_image = as_mapping(part).get("type") == "input_image"
+            if is_image and part.get("detail") not in ("low", "high"):
+                return {**part, "detail": "high"}
+            return part
+
+        return _change_items(
+            payload, lambda item: change_parts(item, with_known_detail)
+        )
 
 
-def _with_known_detail(part: Any) -> Any:
-    if not isinstance(part, dict) or part.get("type") != "input_image":
-        return part
-    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
-
-
-@dataclass(frozen=True, slots=True)
 class ShortCallIds(RequestRepair):
     """Calls have ids of nine letters and digits.
 
@@ -6483,15 +6102,14 @@ class ShortCallIds(RequestRepair):
 
     message = "The model's server takes short ids of tool calls alone: sending such."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
+    def apply(self, payload: Payload) -> Payload:
+        def with_short_id(item: Item) -> Item:
             call_id = as_text(item.get("call_id"))
-            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
-                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
-            else:
-                items.append(item)
-        return {**payload, "input": items}
+            if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
+                return item
+            return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
+
+        return _change_items(payload, with_short_id)
 
 
 _SHORT_LENGTH = 9
@@ -6524,7 +6142,7 @@ class TextOutputs(RequestRepair):
             return self.apply(sent.payload) != sent.payload
         return TextOutputs() in sent.repairs
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         rows = self.change_rows(NamedItem("", item) for item in payload["input"])
         return {**payload, "input": [row.item for row in rows]}
 
@@ -6558,13 +6176,12 @@ _IMAGE_FOLLOWS = "[An image: it follows the results.]"
 _IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
-@dataclass(frozen=True, slots=True)
 class AskToContinue(RequestRepair):
     """A chat that ends with an answer gets a question, for servers that demand one."""
 
     message = "The model cannot go on with an answer by itself: asking it to continue."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         last = payload["input"][-1] if payload["input"] else {}
         if last.get("role") != "assistant":
             return payload
@@ -6575,7 +6192,6 @@ class AskToContinue(RequestRepair):
 _TO_CONTINUE = "Continue your last message exactly where it ends."
 
 
-@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -6587,11 +6203,10 @@ class MoveMessages(RequestRepair):
         "moving the text after it."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
-@dataclass(frozen=True, slots=True)
 class SeparateCalls(RequestRepair):
     """Each output comes directly after its call, for models that make one at a time."""
 
@@ -6600,11 +6215,10 @@ class SeparateCalls(RequestRepair):
         "call."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
-@dataclass(frozen=True, slots=True)
 class GatherInstructions(RequestRepair):
     """Texts of the system, wherever they are, become the end of the instructions.
 
@@ -6616,7 +6230,7 @@ class GatherInstructions(RequestRepair):
         "there."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
@@ -6631,7 +6245,6 @@ class GatherInstructions(RequestRepair):
         return {**payload, "instructions": instructions, "input": items}
 
 
-@dataclass(frozen=True, slots=True)
 class StateInstructions(RequestRepair):
     """A request without `instructions` gets them: its first message, if it instructs."""
 
@@ -6639,7 +6252,7 @@ class StateInstructions(RequestRepair):
         "The model's server demands instructions: sending them in their own field."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if payload.get("instructions"):
             return payload
         items = payload["input"]
@@ -6654,7 +6267,6 @@ _NO_INSTRUCTIONS = "Answer the user."
 """What is said where a server demands instructions and there are none."""
 
 
-@dataclass(frozen=True, slots=True)
 class JoinMessages(RequestRepair):
     """Messages of one role that follow each other become one.
 
@@ -6664,7 +6276,7 @@ class JoinMessages(RequestRepair):
 
     message = "The model takes one question at a time: joining those without an answer."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         rows = _join_messages(NamedItem("", item) for item in payload["input"])
         if len(rows) == len(payload["input"]):
             return payload
@@ -6694,12 +6306,7 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (
-    MoveMessages(),
-    SeparateCalls(),
-    GatherInstructions(),
-    StateInstructions(),
-)
+_MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -6707,28 +6314,32 @@ _ASK = AskToContinue()
 """It comes last, and adds the only item that a chat does not have."""
 
 
-def repair_request(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
+def repair_request(payload: Payload, repairs: Sequence[Repair]) -> Payload:
     """Return the body of a request with all `repairs`; `payload` itself with none."""
     if not repairs:
         return payload
-    if any(isinstance(repair, ChatRepair) for repair in repairs):
-        return sent_request(payload, repairs).payload
-    # The names of all items take a while in a long chat, and are not needed here.
-    moved = _lower_and_move(payload, repairs)
-    outputs = _text_outputs(repairs)
-    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
+    # The names of all items take a while in a long chat, and only its own repairs need
+    # them.
+    has_chat_repairs = any(isinstance(repair, ChatRepair) for repair in repairs)
+    return sent_request(payload, repairs, names=has_chat_repairs).payload
 
 
-def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+def sent_request(
+    payload: Payload, repairs: Sequence[Repair], *, names: bool = True
+) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
-    lowered = _lower_and_move(payload, repairs)
-    rows = name_items(lowered["input"], repairs)
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    for move in (*_MOVES, _JOIN, _ASK):
+        if move in repairs:
+            lowered = move.apply(lowered)
+    if names:
+        rows = name_items(lowered["input"], repairs)
+    else:
+        rows = [NamedItem("", item) for item in lowered["input"]]
     # Once more: what the chat's repairs leave has other neighbors, and words of calls
     # are messages.
     for move in _MOVES:
@@ -6739,49 +6350,23 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
-    outputs = _text_outputs(repairs)
-    if outputs:
-        rows = outputs.change_rows(rows)
-    repaired = _apply_in_place(
-        {**lowered, "input": [row.item for row in rows]}, repairs
-    )
+    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
+        if outputs in repairs:
+            rows = outputs.change_rows(rows)
+            break
+    # Then the repairs of requests that leave the items in their places.
+    repaired = {**lowered, "input": [row.item for row in rows]}
+    for repair in repairs:
+        if isinstance(repair, PlainItems | WordsAlone):
+            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        if isinstance(repair, RequestRepair) and not is_applied:
+            repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
     return SentRequest(repaired, items, payload, tuple(repairs))
-
-
-def _lower_and_move(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
-    """Return a body whose items are at the places where the server takes them."""
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN, _ASK):
-        if repair in repairs:
-            lowered = repair.apply(lowered)
-    return lowered
-
-
-def _apply_in_place(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
-    """Return a body with all repairs of requests that leave the items in their places."""
-    for repair in repairs:
-        if isinstance(repair, PlainItems | WordsAlone):
-            payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
-        if isinstance(repair, RequestRepair) and not is_applied:
-            payload = repair.apply(payload)
-    return payload
-
-
-def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
-    """Return how the results of tools are sent; None if as they are."""
-    for repair in (TextOutputs(shows_images=False), TextOutputs()):
-        if repair in repairs:
-            return repair
-    return None
 
 
 def outer_name(path: str) -> str:
@@ -6799,48 +6384,16 @@ def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     for repair in repairs:
         if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
-        if isinstance(repair, LeaveOutSearchField):
+        if isinstance(repair, LeaveOutToolField):
             tool = repair.shorten(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
 
 
-def effort_of(payload: Mapping[str, Any]) -> object:
-    """Return the effort that a request asks for."""
-    return value_at(payload, "reasoning", "effort")
-
-
 def value_digest(payload: Mapping[str, Any], path: str) -> str:
     """Return the digest of a parameter's value."""
     return json_digest(value_at(payload, *path.split(".")))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
 
 
 # --------------------------------------------------------------------------------------
@@ -6924,24 +6477,11 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
-        wait = named_wait(failure.error)
+        wait = failure.error.wait
     if not wait:  # none is named, or a time that is over by our clock
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
-
-
-_FIRST_DATE = 1e9
-_FIRST_DATE_IN_MS = 1e11
-"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
-
-
-def seconds_until(reset: float) -> float:
-    """Return the seconds to wait for a time that a server names in one of three ways."""
-    if reset < _FIRST_DATE:
-        return reset
-    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
-    return max(0.0, since_1970 - unix_seconds())
 
 
 _MOST_LOADING = 60.0
@@ -6957,7 +6497,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:_MAX_WORDS]
+    words = failure.error.message[:MAX_WAIT_WORDS]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
@@ -6984,6 +6524,17 @@ def _is_retried_status(status: int) -> bool:
     return status in _RETRIED_STATUS or 500 <= status < 600
 
 
+_LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
+"""Causes that may be told in words alone."""
+
+
+def _names_lasting_cause(error: ApiError) -> bool:
+    """Say whether the words tell why each request would fail."""
+    status = error.status
+    word = refusal_word(status, error) if status else failure_word(error)
+    return word in _LASTING_CAUSES
+
+
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
@@ -6992,14 +6543,19 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+    is_lasting = _names_lasting_cause(error)
+    is_uncertain = failure.status in _UNCERTAIN_STATUS
+    if is_uncertain and is_passing(error) and not is_lasting:
         return True
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told or says_overloaded(error)
+        is_told = has_words or error.names_a_place or is_lasting
+        return not is_told or failure_word(error) == "server_is_overloaded"
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
+    if failure.status == 500 and is_lasting:
+        return False
     return _is_retried_status(failure.status)
 
 
@@ -7017,8 +6573,7 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        is_known = error.is_any_of(_KNOWN_REFUSALS) or names_lasting_cause(error)
-        return not is_known
+        return not _names_lasting_cause(error) and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 
@@ -7028,38 +6583,6 @@ _KNOWN_REFUSALS = (
     | MESSAGES["refused"].keys()
 )
 """Codes and types after which the same request fails again, or has passed already."""
-
-_MAX_WORDS = 2000
-_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|h|m|s)[a-z]{0,8},? ?")
-_WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
-    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|h|m|s)[a-z]{0,8},? ?){1,4})",
-    re.IGNORECASE,
-)
-
-
-def named_wait(error: ApiError) -> float | None:
-    """Return the seconds that an error asks to wait, None if it names none.
-
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure);
-    others have a field.
-    """
-    match = _WAIT_IN_WORDS.search(error.message[:_MAX_WORDS])
-    if match:
-        return read_duration(match[1])
-    return None if error.reset is None else seconds_until(error.reset)
-
-
-def read_duration(text: str) -> float | None:
-    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
-    times = _TIME.findall(text.lower())
-    if not times:
-        return None
-    return sum(
-        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
-        for number, unit in times
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -7097,7 +6620,7 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, UNREAD_REASONING, "404"}
 """Codes of causes that no change of the request removes."""
-_REASONING_NOT_TAKEN = re.compile(
+_REASONING_NOT_TAKEN = (
     # A model that does not reason (openai/openai-python 2364).
     r"reasoning input items can only be provided"
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -7105,13 +6628,14 @@ _REASONING_NOT_TAKEN = re.compile(
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
     r"|provided without its required|Items are not persisted when"
+    r"|Referenced reasoning item \S{1,200} was not found"
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
     r"|Conflicting authenticated continuation"
     # What has a code at OpenAI has another one, or none, at Copilot and OpenRouter; the
     # rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363, hackerai-tech/hackerai
     # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
-    r"|encrypted content .{1,200}could not be verified"
+    r"|encrypted content (?s:.{1,200})could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
     # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
@@ -7119,74 +6643,74 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|thought_signature' \(TYPE_BYTES\)"
     # Anthropic; Bedrock (linanwx/nagobot 21).
     r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
-    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
-    re.IGNORECASE,
+    r"|each thinking block must contain thinking"
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
-_REASONING_IS_MISSING = re.compile(
+_REASONING_IS_MISSING = (
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
-    r"|is missing a `?thought_signature",
-    re.IGNORECASE,
+    r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
-_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+_CONTAINER = r"\b(?:expected )?container(?:_id|s? is expired)?"
 """What the API says of the container of earlier code. "Container is expired." names no
 place; "Expected container_id: cntr_..." a chat met in every further turn
 (pydantic/pydantic-ai 7461)."""
-_NOT_DECLARED = re.compile("not found in 'tools'")
+_NOT_DECLARED = "not found in 'tools'"
 """Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
 not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
-_CALLS_APART = re.compile(
+_CALLS_APART = (
     # Anthropic; Google; servers of Chat Completions.
     r"ids were found without `?tool_result`? blocks immediately after"
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
+    # DashScope.
+    r"|messages with role \W?tool\W? must be a response to a prece"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
-    r"|unexpected role 'user' after role 'tool'",
-    re.IGNORECASE,
+    r"|unexpected role 'user' after role 'tool'"
+    # Bedrock, behind Portkey.
+    r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
-_TOOLS_ARE_MISSING = re.compile(
+_TOOLS_ARE_MISSING = (
     # Anthropic; Bedrock; LiteLLM.
     r"`?tool_result`? blocks must define tools|toolConfig field must be defined"
-    r"|tool calling without `tools=` param",
-    re.IGNORECASE,
+    r"|tool calling without `tools=` param"
 )
 """What servers say of earlier calls in a chat that has no tools any more."""
-_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+_TEXT_BEFORE_OUTPUT = r"No tool output found for (tool|function) call\b"
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
-_SEES_NOTHING = re.compile(
-    r"image input is not supported|\bdo(?:es)? not support image input"
+_SEES_NOTHING = (
+    r"image inputs?(?: modality)? (?:is|are) not (?:supported|enabled)"
+    r"|\bdo(?:es)? not support image(?:s\b| input)"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
-    r"|is not a multimodal model|at most 0 image|does not support images\b"
-    r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`"
+    r"|is not a multimodal model|at most 0 image|unknown variant `image_url`"
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
-    # DashScope, of a model that reads texts alone.
-    r"|The error info is \[Unexpected item type in content",
-    re.IGNORECASE,
+    # DashScope, of a model that reads texts alone; a gateway to such.
+    r"|The error info is \[Unexpected item type in content"
+    r"|image blocks are not supported"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_IMAGE_LIMIT = re.compile(
+_IMAGE_LIMIT = (
     # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
     r"\bat most ([1-9]\d{0,3}) image"
-    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b",
-    re.IGNORECASE,
+    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b"
 )
 """What servers say of more images than they take in one request; one more screenshot ends
 a chat for good (anomalyco/opencode 48715)."""
-_OUTPUT_LIMIT = re.compile(
+_OUTPUT_LIMIT = (
     # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
     r"supports at most (\d{2,7}) (?:completion|output) tokens"
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
@@ -7199,175 +6723,186 @@ _OUTPUT_LIMIT = re.compile(
     # Novita (cline/cline 8337).
     r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
-    r"to (?P<above>\d{2,7}) \(exclusive\)",
-    re.IGNORECASE,
+    r"to (?P<above>\d{2,7}) \(exclusive\)"
 )
 """What servers say of a longer answer than their model can write."""
-_AFFORDABLE = re.compile(
-    r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
-)
+_AFFORDABLE = r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
 """What OpenRouter says, with a status of 402, of an answer that could cost more than
 the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
-_ROOM_LEFT = re.compile(
+_ROOM_LEFT = (
     # Anthropic; vLLM; SGLang.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
-    r" tokens from the input",
-    re.IGNORECASE,
+    r" tokens from the input"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
-_TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
-    r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types"
-    r"|\binvalid value: file\. supported values are:",
-    re.IGNORECASE,
-)
-_TAKES_TEXT_OUTPUTS = re.compile(
-    r"Output of tool call should be 'Input text'"
-    r"|FunctionCallOutput\.output of type string"
-    r"|`function_response\.parts` is not supported for this model"
-)
-"""What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
-15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
-_ENDS_WITH_USER = re.compile(
-    # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
-    r"conversation must end with a user message"
-    r"|prefill is incompatible with enable_thinking"
-    r"|2 or more assistant messages at the end of the list"
-    r"|final assistant content cannot end with trailing whitespace"
-    r"|expected last role user or tool\b"
-    # Perplexity; Google.
-    r"|last message must have role .?user|single turn requests end with a user role"
-    r"|requests ending with a model turn are not supported",
-    re.IGNORECASE,
-)
-"""What servers say of an answer that is to be continued."""
-_CALLS_NOTHING = re.compile(
-    # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
-    # llama.cpp, with a status of 500; Groq; LiteLLM.
-    r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
-    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
-    r"|tool calling`? is not supported|does not support parameters: \['tools'",
-    re.IGNORECASE,
-)
-"""What servers say of tools for a model that cannot call them."""
-_FUNCTIONS_ALONE = re.compile(
-    # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
-    r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
-    re.IGNORECASE,
-)
-"""What servers say of tools that they do not have, without a name or a place."""
-_NO_GRAMMAR = re.compile(
-    r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar"
-    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
-    r"|schema produces a constraint that has too many states"
-    r"|invalid decoding guidance syntax|invalid function format: unhashable"
-    r"|is not a valid moonshot flavored json schema",
-    re.IGNORECASE,
-)
-"""What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
-its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
-_NO_IMAGE_DEPLOYMENT = re.compile(
-    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
-    re.IGNORECASE,
+_UNHANDLED = "Internal Server Error"
+"""What servers made with Starlette say, as a bare text, of an exception that their authors
+did not expect: Agent Framework's helpers raise one for the data of a file (1.0.0a261022)."""
+_NO_IMAGE_DEPLOYMENT = (
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment"
 )
 """What Azure says of drawing without its header (openai/codex 31815)."""
-_NOT_TOGETHER = re.compile(
+_NOT_TOGETHER = (
     r"function calling cannot be combined in the same request"
-    r"|tool use with function calling is unsupported",
-    re.IGNORECASE,
+    r"|tool use with function calling is unsupported"
 )
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(
-    r"does not support thinking\b|thinking budget is not supported"
-    r"|\bthink value \S{1,20} is not supported",
-    re.IGNORECASE,
+_EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
+"""What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
+gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
+34569)."""
+_OWN_EFFORT = "medium"
+"""The effort of a model that thinks without being asked."""
+_MUST_THINK = (
+    r"reasoning is mandatory for this endpoint|only works in thinking mode"
+    r"|always engages in thinking and cannot be disabled"
 )
-"""What Ollama and Google say of an effort for a model that does not reason."""
-_MUST_THINK = re.compile(
-    r"reasoning is mandatory for this endpoint|only works in thinking mode",
-    re.IGNORECASE,
-)
-"""What OpenRouter and Google say of no effort for a model that always thinks."""
-_CHOICE_NOT_TAKEN = re.compile(
-    # DeepSeek; DashScope; Kimi; Anthropic.
-    r"does not support this tool_choice|tool_choice parameter does not support being set"
-    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
-    r"|may not be enabled when tool_choice forces tool use"
-    # vLLM, of gpt-oss.
-    r"|only 'auto' (or 'none' )?tool_choice is supported",
-    re.IGNORECASE,
-)
-"""What servers say of a choice that forces a call of a model that thinks."""
-_INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
-"""What Codex's own server says of a request without the field (vybestack/llxprt-code
-1197)."""
-_STREAMS_ALONE = re.compile(
-    # DashScope's, of models that think.
-    r"stream must be set to true|only supports? stream mode"
-    r"|enable_thinking must be set to false for non-streaming calls",
-    re.IGNORECASE,
-)
-"""What Codex's own server says, and the gateways to it."""
-_ONE_CALL = re.compile(r"only supports single tool-calls at once")
-"""What templates of Llama's models say of two calls without an output in between
-(vllm-project/vllm 25108)."""
-_SHORT_IDS = re.compile(
-    # Mistral; its templates, at mlx-lm and others.
-    r"must be a-z, A-Z, 0-9, with a length of 9\b"
-    r"|Tool call IDs should be alphanumeric strings with length 9\b"
-    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
-    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
-)
-_TEXT_IS_EMPTY = re.compile(
-    # Anthropic; Bedrock; Moonshot; xAI.
-    r"text content blocks must (?:be non-empty|contain non-whitespace)"
-    r"|text field in the ContentBlock object at \S{1,60} is blank"
-    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
-    r"|each message must have at least one content element"
-    # Google.
-    r"|must include at least one parts field|\bcontents\.parts must not be empty"
-    r"|\bmodel input cannot be empty",
-    re.IGNORECASE,
-)
-"""What servers say of a text without a word, such as that of an image alone."""
-_LACKS_ID = re.compile(r"\bmissing field `id`")
+"""What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
+_LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
+_TOO_MANY_ITEMS = "array_above_max_length"
 _OF_THE_SCHEMA = "invalid_payload"
 """Azure's code at the address of a project, of reasoning without an id
 (NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
-_LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
-"""What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
-_INSTRUCTS_FIRST = re.compile(
-    r"system message must be at the beginning"
-    # Of the role of a developer, which no template of that time knows.
-    r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer|unexpected role 'system' after role"
-    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
-    r"|unknown variant `developer`|\bdeveloper is not one of \["
-    r"|input tag 'developer' found using 'role'",
-    re.IGNORECASE,
+_SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
+    (
+        # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers
+        # of llama.cpp, with a status of 500; Groq; LiteLLM.
+        r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
+        r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
+        r"|tool calling`? is not supported|does not support parameters: \['tools'",
+        [LeaveOutFunctions()],
+    ),
+    (
+        # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
+        r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+        [OfferFunctionsAlone()],
+    ),
+    (
+        # Ollama and Google, of a model that does not reason.
+        r"does not support thinking\b|thinking budget is not supported"
+        r"|\bthink value \S{1,20} is not supported",
+        [LeaveOutParameter("reasoning.effort")],
+    ),
+    (
+        # Of a choice that forces a call of a model that thinks: DeepSeek; DashScope;
+        # Kimi; Anthropic; vLLM, of gpt-oss.
+        r"does not support this tool_choice|tool_choice parameter does not support being "
+        r"set|tool_choice '?\w{1,20}'? is incompatible with thinking"
+        r"|may not be enabled when tool_choice forces tool use"
+        r"|only 'auto' (or 'none' )?tool_choice is supported",
+        [LeaveOutToolChoice()],
+    ),
+    (
+        # Codex's own server, and the gateways to it; DashScope, of models that think.
+        r"stream must be set to true|only supports? stream mode"
+        r"|enable_thinking must be set to false for non-streaming calls",
+        [AskForStream()],
+    ),
+    # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
+    (
+        r"not yet support 'stream' and 'background' together",
+        [LeaveOutBackground()],
+    ),
+    # Templates of Llama's models, of two calls without an output in between
+    # (vllm-project/vllm 25108).
+    (r"only supports single tool-calls at once", [SeparateCalls()]),
+    (
+        # Mistral; its templates, at mlx-lm and others. Anthropic, of a model's ids that
+        # have other signs (farion1231/cc-switch 1181).
+        r"must be a-z, A-Z, 0-9, with a length of 9\b"
+        r"|Tool call IDs should be alphanumeric strings with length 9\b"
+        r"|tool_use[._]id: String should match pattern",
+        [ShortCallIds()],
+    ),
+    # Copilot, of some of its models (caozhiyuan/copilot-api 362).
+    (r"image detail has to be either 'low' or 'high'", [StateDetail()]),
+    (
+        # Templates of Qwen's and Mistral's models; llama.cpp, vLLM and Fireworks pass it
+        # on with a status of 400 or 500 (ggml-org/llama.cpp 20733).
+        r"system message must be at the beginning"
+        # Of the role of a developer, which no template of that time knows.
+        r"|unexpected message role|roles are supported, got developer"
+        r"|unexpected role '?developer|unexpected role 'system' after role"
+        # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+        r"|unknown variant `developer`|\bdeveloper is not one of \["
+        r"|input tag 'developer' found using 'role'",
+        [GatherInstructions()],
+    ),
+    # Codex's own server, of a request without the field (vybestack/llxprt-code 1197).
+    (r"\binstructions are required\b", [StateInstructions()]),
+    (
+        # Templates of Gemma and Mistral, and Perplexity, of two questions in a row.
+        r"conversation roles must alternate|should alternate with assistant message",
+        [JoinMessages(), TextOutputs(shows_images=False)],
+    ),
+    (
+        # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
+        r"conversation must end with a user message"
+        r"|prefill is incompatible with enable_thinking"
+        r"|2 or more assistant messages at the end of the list"
+        r"|final assistant content cannot end with trailing whitespace"
+        r"|expected last role user or tool\b"
+        # Perplexity; Google.
+        r"|last message must have role .?user|single turn requests end with a user role"
+        r"|requests ending with a model turn are not supported",
+        [AskToContinue()],
+    ),
+    (
+        # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
+        r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
+        r"|\bunknown part type: input_file|does not support file content types"
+        r"|\binvalid value: file\. supported values are:"
+        # Volcengine (farion1231/cc-switch 1519).
+        r"|\binvalid value: `(?:document|input_file)`, supported values are:",
+        [LimitMedia("input_file", 0)],
+    ),
+    (
+        # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
+        # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436), LM Studio
+        # behind a gateway (lmstudio-ai/lmstudio-bug-tracker 1878).
+        r"Output of tool call should be 'Input text'"
+        r"|FunctionCallOutput\.output of type string"
+        r"|`function_response\.parts` is not supported for this model"
+        r"|Only text tool_result blocks are supported",
+        [TextOutputs()],
+    ),
+    (
+        # llama.cpp and vLLM, of a schema that they cannot make a grammar of, or of a
+        # template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a
+        # number among its own tools.
+        r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
+        r"|automatic parser generation failed|features not supported by xgrammar"
+        r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+        r"|schema produces a constraint that has too many states"
+        r"|invalid decoding guidance syntax|invalid function format: unhashable"
+        r"|is not a valid moonshot flavored json schema",
+        [PlainSchemas(), LeaveOutFunctions()],
+    ),
+    (
+        # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
+        # Moonshot; xAI; Google.
+        r"text content blocks must (?:be non-empty|contain non-whitespace)"
+        r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
+        r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+        r"|each message must have at least one content element"
+        r"|must include at least one parts field|\bcontents\.parts must not be empty"
+        r"|\bmodel input cannot be empty",
+        [LeaveOutEmptyTexts()],
+    ),
 )
-"""What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
-it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
-_ALTERNATES = re.compile(
-    r"conversation roles must alternate|should alternate with assistant message",
-    re.IGNORECASE,
-)
-"""What templates of Gemma and Mistral, and Perplexity, say of two questions in a row."""
+"""What servers say of what they, or their model, cannot do, and the repairs of it."""
 _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
@@ -7432,71 +6967,77 @@ def find_repair(
 
 
 def blind_repair(
-    sent: SentRequest, failure: Failure, *, knows_options: bool = False
+    sent: SentRequest,
+    failure: Failure,
+    *,
+    knows_options: bool = False,
+    took_options: bool = False,
 ) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
     the server may have been in trouble, and recovered meanwhile. `knows_options` says
     that the server's models and what they take are known: then options stay, as they
-    are not the cause.
+    are not the cause. Those that the server took with another chat go late.
     """
-    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+    steps = _blind_steps(
+        sent, failure, knows_options=knows_options, took_options=took_options
+    )
+    for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, failure.error, is_lasting=False)
     return None
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool
-) -> Iterator[Repair]:
-    """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
+    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
+) -> list[Repair]:
+    """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
     status = failure.status or 0
-    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
-    if not (may_be_repaired(failure) or hides_cause or is_key_error):
-        return
-    parameter = Refusal(error, sent).parameter
-    if outer_name(parameter) in GUARDS & sent.payload.keys():
-        return  # it stays, and with it the refusal
-    if is_too_long(status, error):
-        return  # its words are most of a chat
-    if error.code == UNREADABLE_STREAM:
-        yield LeaveOutParameter("stream")
-        return
     last = sent.last_name
-    if hides_cause:
-        yield LeaveOutReasoning(last)
-        return
-    if status not in _UNCLEAR_CAUSES and not is_key_error:
-        return
+    if error.code == UNREADABLE_STREAM:
+        return [LeaveOutParameter("stream")]
+    if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
+        return [LeaveOutReasoning(last)]
+    is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+    has_files = any(has_media(row.item) for row in sent.items)
+    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+    is_key_error = _KEY_ERROR.fullmatch(error.message) is not None
+    is_unexpected = status == 500 and (is_unhandled or is_key_error)
+    parameter = Refusal(error, sent).parameter
+    # A parameter that guards stays, and with it the refusal.
+    is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
+    word = refusal_word(status, error)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    if not (is_unclear or is_unexpected) or is_about_guard or is_too_long:
+        return []
     is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
     if is_missing and not error.names_a_place:
         is_of_the_api = error.type == "invalid_request_error"
         names_model = "model" in error.message.lower()
         if not is_of_the_api or names_model or is_about_address(error):
-            return  # the address or the model is wrong
+            return []  # the address or the model is wrong
 
     # Other servers refuse options and tools before they ask the model. To tune an
-    # answer matters less than the chat, and tools matter more. A parameter that guards
-    # stays, and a request without others would be refused again.
+    # answer matters less than the chat, and tools matter more.
+    plain: list[Repair] = [
+        LeaveOutPlainReasoning(),
+        PlainItems(last, has_files),
+        WordsAlone(last),
+    ]
     names_a_part = error.names_a_place or bool(parameter)
-    names_cause = names_a_part or has_known_cause(status, error)
-    is_checked = status in _CHECKED_CAUSES and not knows_options
-    may_be_options = is_checked and not names_cause
-    if may_be_options:
-        yield LeaveOutOptions()
-    elif outer_name(parameter) == "tools":
-        # The list of tools is the cause, and no tool is named. Few other servers have
-        # tools of their own, and the functions may matter more.
-        yield OfferFunctionsAlone()
-    yield LeaveOutPlainReasoning()
-    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
-    yield WordsAlone(last)
-    if may_be_options:
-        yield OfferFunctionsAlone()
-        yield LeaveOutFunctions()
+    is_told = names_a_part or word not in ("", str(status), "5")
+    if status in _CHECKED_CAUSES and not knows_options and not is_told:
+        steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
+        # What the server took before is hardly the cause now.
+        steps.insert(len(steps) if took_options else 0, LeaveOutOptions())
+        return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
+    # If the list of tools is the cause, and no tool is named: few other servers have
+    # tools of their own, and the functions may matter more.
+    is_about_tools = outer_name(parameter) == "tools"
+    return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7516,26 +7057,24 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     last = refusal.sent.last_name
-    if _REASONING_IS_MISSING.search(refusal.words):
+    if refusal.says(_REASONING_IS_MISSING):
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
-    yield from _by_words(refusal, _CALLS_APART, MoveMessages())
-    yield from _by_words(refusal, _CALLS_APART, CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, MoveMessages(), CallsAsWords(last))
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    # LM Studio, of a result or an answer with parts (lmstudio-bug-tracker 2248, 1064).
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
-    yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
-    if refusal.error.code == UNREAD_REASONING:
-        yield TriedRepair(LeaveOutReasoning(last))
+        yield TriedRepair(AnswersAsTexts())
     if refusal.error.code == _OF_THE_SCHEMA:
         yield TriedRepair(StateIds())
+    if refusal.error.code in (_OF_THE_SCHEMA, UNREAD_REASONING):
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
@@ -7571,13 +7110,13 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
             yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
-def _by_words(
-    refusal: Refusal, pattern: re.Pattern[str], repair: Repair
-) -> Iterator[TriedRepair]:
-    """Yield a repair if the words of a refusal have a phrase."""
-    phrase = pattern.search(refusal.words)
-    if phrase:
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+def _by_words(refusal: Refusal, phrase: str, *repairs: Repair) -> Iterator[TriedRepair]:
+    """Yield repairs if the words of a refusal have a phrase."""
+    said = refusal.says(phrase)
+    if said:
+        is_lasting = refusal.is_own_phrase(said[0])
+        for repair in repairs:
+            yield TriedRepair(repair, is_lasting=is_lasting)
 
 
 def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7588,18 +7127,16 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
-        if refusal.is_unknown and is_about_strict:
-            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
-        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
-            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
+        for key in place.keys[:1] + place.keys[-1:]:
+            if refusal.is_unknown and key in PERMIT_NOTHING:
+                yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
-    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    names_id = place.keys == ("id",) or refusal.says(_LACKS_ID)
     if names_id and with_item_id(place.value) != place.value:
         yield TriedRepair(StateIds(), is_named=is_named)
     # The server wants a text there, or names the types of parts that it takes.
@@ -7656,79 +7193,50 @@ def _without_item(
 
 def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for a model that wants the thought of each call back."""
-    repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-    yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
+    # Until the question after the calls of earlier turns. If there are none, the calls of
+    # this turn are meant, up to the last item.
+    end = refusal.sent.last_name
+    has_calls = False
+    for name, item in refusal.sent.items:
+        has_calls = has_calls or is_paired(item)
+        if has_calls and item.get("role") == "user":
+            end = name
+    yield from _by_words(refusal, _REASONING_IS_MISSING, CallsAsWords(end))
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
-        limit = _IMAGE_LIMIT.search(refusal.words)
+        limit = refusal.says(_IMAGE_LIMIT)
         if limit:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
-    yield from _by_output_limit(refusal)
-    effort = value_digest(refusal.sent.payload, "reasoning.effort")
-    skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
-        (_CALLS_NOTHING, LeaveOutFunctions()),
-        (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
-        (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
-        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
-        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
-        (_STREAMS_ALONE, AskForStream()),
-        (_ONE_CALL, SeparateCalls()),
-        (_SHORT_IDS, ShortCallIds()),
-        (_LOW_OR_HIGH, StateDetail()),
-        (_INSTRUCTS_FIRST, GatherInstructions()),
-        (_ALTERNATES, JoinMessages()),
-        (_ALTERNATES, TextOutputs(shows_images=False)),
-        (_ENDS_WITH_USER, AskToContinue()),
-        (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
-        (_TAKES_TEXT_OUTPUTS, TextOutputs()),
-        (_NO_GRAMMAR, PlainSchemas()),
-        (_NO_GRAMMAR, LeaveOutFunctions()),
-        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
-    )
-    for pattern, repair in skills:
-        yield from _by_words(refusal, pattern, repair)
-    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
-        yield tried._replace(is_lasting=False)
-
-
-def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield a lower limit for the answer, if the refusal names one."""
-    limit = _OUTPUT_LIMIT.search(refusal.words)
+    limit = refusal.says(_OUTPUT_LIMIT)
     if limit:
         most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
         yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
-    room = _ROOM_LEFT.search(refusal.words)
+    room = refusal.says(_ROOM_LEFT)
     if room:
         *_, first, second = [int(number) for number in room.groups() if number]
         left = second - first if room["window"] else first - second
         if left >= _LEAST_OUTPUT:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
+    refused_effort = LeaveOutParameter("reasoning.effort", effort)
+    yield from _by_words(refusal, _MUST_THINK, refused_effort)
+    for phrase, repairs in _SKILLS:
+        yield from _by_words(refusal, phrase, *repairs)
+    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
+        yield tried._replace(is_lasting=False)
 
 
 def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield a limit for the answer that the account can pay for."""
-    affordable = _AFFORDABLE.search(refusal.words)
+    affordable = refusal.says(_AFFORDABLE)
     if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
-
-
-def _end_of_earlier_calls(sent: SentRequest) -> str:
-    """Return the name of the question after the calls of earlier turns.
-
-    If there are none, the calls of this turn are meant, up to the last item.
-    """
-    names: list[str] = []
-    has_calls = False
-    for name, item in sent.items:
-        has_calls = has_calls or is_paired(item)
-        if has_calls and item.get("role") == "user":
-            names.append(name)
-    return names[-1] if names else sent.last_name
+        limit = LowerLimit(int(affordable[1]), is_of_account=True)
+        yield TriedRepair(limit, is_lasting=False)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7739,14 +7247,16 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
+    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
+        path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path == "background":
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in TUNE_A_SEARCH:
-        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
+    if path in PERMIT_NOTHING:
+        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -7756,14 +7266,22 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             if refusal.is_unknown and is_hosted and has_field:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
+    is_any = refusal.is_unknown
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
-        nearest = _nearest_effort(effort_of(payload), quoted)
+        of_tools = _EFFORT_WITH_TOOLS in refusal.words
+        asked = value_at(payload, "reasoning", "effort")
+        nearest = _nearest_effort(asked or (of_tools and _OWN_EFFORT), quoted) or ""
         # A model that takes `default` thinks or does not, and knows no amounts.
-        if nearest and "default" not in quoted:
-            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+        if of_tools or (nearest and "default" not in quoted):
+            repair = ReplaceEffort(as_text(asked), nearest, of_tools)
             yield TriedRepair(repair, is_named=is_named)
-    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+        # If what the server named in its place is refused as well, no value is taken.
+        is_any = is_any or any(
+            isinstance(repair, ReplaceEffort) and repair.allowed == asked
+            for repair in refusal.sent.repairs
+        )
+    refused_value = "" if is_any else value_digest(payload, path)
     yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 
@@ -8106,48 +7624,37 @@ _KEPT_IN_STRICT_MODE = frozenset(
 )
 """Keywords that strict mode takes as they are."""
 
-_DROPPED_IN_STRICT_MODE = frozenset(
-    {
-        "$comment",
-        "$defs",
-        "contentEncoding",
-        "contentMediaType",
-        "default",
-        "definitions",
-        "deprecated",
-        "examples",
-        "maxLength",
-        "maxProperties",
-        "minLength",
-        "minProperties",
-        "readOnly",
-        "title",
-        "uniqueItems",
-        "writeOnly",
-    }
-)
-"""Keywords that the guide does not list, and that only describe values or limit them.
-
-`default` and `minLength` are accepted all the same (recorded); of the others nobody says
-it. Definitions are among them: a schema that refers to one has no strict form.
-"""
-
-_CHANGED_IN_STRICT_MODE = frozenset(
-    {
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "format",
-        "items",
-        "oneOf",
-        "properties",
-        "required",
-        "type",
-    }
-)
-_SIMPLE_KEYWORDS = (
-    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
-)
+_SIMPLE_KEYWORDS = _KEPT_IN_STRICT_MODE | {
+    # These get another form.
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "format",
+    "items",
+    "oneOf",
+    "properties",
+    "required",
+    "type",
+    # These go: the guide does not list them, and they only describe values or limit
+    # them. `default` and `minLength` are accepted all the same (recorded); of the others
+    # nobody says it. A schema that refers to a definition has no strict form.
+    "$comment",
+    "$defs",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "definitions",
+    "deprecated",
+    "examples",
+    "maxLength",
+    "maxProperties",
+    "minLength",
+    "minProperties",
+    "readOnly",
+    "title",
+    "uniqueItems",
+    "writeOnly",
+}
 
 _STRICT_FORMATS = frozenset(
     {
@@ -8272,23 +7779,19 @@ def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
         return ["object"]
     if enum is None:
         raise NoStrictForm
-    types = [_type_of_scalar(value) for value in enum]
+    types = [_TYPES_OF_SCALARS.get(type(value), "") for value in enum]
+    if "" in types:
+        raise NoStrictForm
     return list(dict.fromkeys(types))
 
 
-def _type_of_scalar(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case str():
-            return "string"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-    raise NoStrictForm
+_TYPES_OF_SCALARS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+}
 
 
 # --------------------------------------------------------------------------------------
@@ -8396,10 +7899,6 @@ def _is_length(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_divisor(value: Any) -> bool:
-    return is_json_number(value) and value > 0
-
-
 _MAX_PATTERN_CHARACTERS = 500
 _READ_DIFFERENTLY = re.compile(
     r"""
@@ -8429,10 +7928,6 @@ def _is_portable_pattern(pattern: object) -> bool:
     except (re.error, OverflowError, RecursionError):
         return False
     return True
-
-
-def _is_json_type(value: object) -> bool:
-    return json_types(value) != []
 
 
 _SCHEMA_KEYWORDS = frozenset(
@@ -8486,12 +7981,12 @@ _VALID_VALUES: Mapping[str, Any] = {
     "minLength": _is_length,
     "minProperties": _is_length,
     "minimum": is_json_number,
-    "multipleOf": _is_divisor,
+    "multipleOf": lambda value: is_json_number(value) and value > 0,
     "pattern": _is_portable_pattern,
     "readOnly": bool,
     "required": list,
     "title": str,
-    "type": _is_json_type,
+    "type": lambda value: json_types(value) != [],
     "uniqueItems": bool,
     "writeOnly": bool,
 }
@@ -8600,30 +8095,6 @@ _REFUSED_AT_THE_ROOT = frozenset(
 # ---------------------------------------------------------------- reading
 
 _DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_MAX_REFERENCE_CHARACTERS = 300
-
-
-def resolve_reference(root: JsonObject, reference: object) -> Any:
-    """Return the part of `root` that a `$ref` names, or None.
-
-    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
-    """
-    # A reference of megabytes would be split into as many steps.
-    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
-        return None
-    start, *steps = reference.split("/")
-    if start != "#":
-        return None
-    part: Any = root
-    for step in steps:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(part, list):
-            part = as_mapping(part).get(name)
-        elif name.isdecimal() and int(name) < len(part):
-            part = part[int(name)]
-        else:
-            return None
-    return part
 
 
 def joined_schemas(
@@ -8716,20 +8187,16 @@ class ToolNames:
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
             spelling = _normalize_spelling(name)
-            if spelling in names:
-                names[spelling] = ""  # neither of the two can be meant
-            else:
-                names[spelling] = name
+            # Of two that are spelled alike neither can be meant.
+            names[spelling] = "" if spelling in names else name
         return names
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        renamed: list[Item] = []
-        for tool in tools:
-            if is_hosted_tool(tool):
-                renamed.append(tool)
-            else:
-                renamed.append({**tool, "name": self.sent_name(tool["name"])})
+        renamed = list(tools)
+        for number, tool in enumerate(renamed):
+            if not is_hosted_tool(tool):
+                renamed[number] = {**tool, "name": self.sent_name(tool["name"])}
         return renamed
 
 
@@ -8873,10 +8340,7 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    merged: dict[object, Item] = {}
-    for group in groups:
-        for tool in group:
-            merged[tool_identity(tool)] = tool
+    merged = {tool_identity(tool): tool for tool in chain.from_iterable(groups)}
     return list(merged.values())
 
 
@@ -9117,17 +8581,35 @@ class ResponsesRequest(BaseModel):
         """Return what is sent, with a name of each item."""
         return sent_request(self._unrepaired(), self.repairs)
 
+    def frame(self) -> str:
+        """Return a name of what is asked for, whatever the chat and whoever asks."""
+        fields = [value for name, value in self if name not in _OF_ONE_CHAT]
+        changes = [
+            repr(repair)
+            for repair in self.repairs
+            if not isinstance(repair, ChatRepair)
+        ]
+        return json_digest([fields, changes])
+
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
-        fields: dict[str, Any] = {}
-        for name, value in self:
-            if value is not None and name != "repairs":
-                fields[name] = value
+        fields = {name: value for name, value in self if value is not None}
+        del fields["repairs"]
         # Names and ids of calls become what the API accepts.
         fields["input"] = fit_calls(self.input)
         return fields
 
 
+_OF_ONE_CHAT = frozenset(
+    {
+        "input",
+        "instructions",
+        "metadata",
+        "prompt_cache_key",
+        "repairs",
+        "safety_identifier",
+    }
+)
 _PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
@@ -9342,9 +8824,8 @@ def unsent_parameters(
         messages.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
-        for inner in given.pop(key):
-            if inner not in sent.get(key, {}):
-                names.append(f"{key}.{inner}")
+        unsent = [name for name in given.pop(key) if name not in sent.get(key, {})]
+        names += [f"{key}.{name}" for name in unsent]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + messages
@@ -9374,10 +8855,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
     Answers are plain texts there.
     """
-    kept: dict[str, Any] = {}
-    for name, value in payload.items():
-        if not name.startswith(_OPENAI_ONLY):
-            kept[name] = value
+    kept = {key: payload[key] for key in payload if not key.startswith(_OPENAI_ONLY)}
     kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
@@ -9389,15 +8867,13 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
     takes it back as it is; llama.cpp's templates, and LiteLLM for Anthropic, parse it
     and refuse the chat for good (OpenHands/OpenHands 13949).
     """
-    items: list[Item] = []
-    for item in payload["input"]:
+    items = list(payload["input"])
+    for number, item in enumerate(items):
         arguments = as_text(item.get("arguments"))
         if item_type(item) == "function_call" and parse_json_object(arguments) is None:
             readable = {"arguments": arguments} if arguments.strip() else {}
             text = json.dumps(readable, ensure_ascii=False)
-            items.append({**item, "arguments": text})
-        else:
-            items.append(item)
+            items[number] = {**item, "arguments": text}
     return {**payload, "input": items}
 
 
@@ -9924,10 +9400,13 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
         {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
     )
     # Codex's own server has the status of HTTP next to the error (openai/codex 10324),
-    # and gateways pass it on.
-    stated = error._replace(code=str(wire.get("status") or wire.get("status_code")))
-    says_nothing = error.code is None and error.type is None
-    return stated if says_nothing and stated.status else error
+    # and gateways pass it on; codex-proxy (5.0) has it inside.
+    for fields in (wire, as_mapping(wire.get("error"))):
+        stated = fields.get("status") or fields.get("status_code")
+        with_status = error._replace(code=str(stated))
+        if error.code is None and error.type is None and with_status.status:
+            return with_status
+    return error
 
 
 def refuse_completion(wire: JsonObject) -> None:
@@ -10110,47 +9589,35 @@ def _read_other_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error({"error": error or wire.get("message")}))
 
 
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place; empty if it has none."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
 _PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
     # What OpenAI's packages called it before (openai-python 1.76 to 1.99).
-    _TextEvent("reasoning_summary", "summary", "summary_index", "text"),
+    ("reasoning_summary", "summary", "summary_index", "text"),
     # What Open Responses and its gateways call a thought that grows; other gateways.
-    _TextEvent("reasoning", "reasoning", "content_index", "text"),
-    _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
+    ("reasoning", "reasoning", "content_index", "text"),
+    ("reasoning_content", "reasoning", "content_index", "text"),
 )
-"""Texts of which an item has a list."""
+"""Texts of which an item has a list: their name and kind, the field of their place, and
+that of the whole text in the event that ends them."""
 
 
 def _text_readers() -> Mapping[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     texts = [*_PART_EVENTS]
-    for item_name, kind in ITEM_KINDS.items():
+    for item_name, item_kind in ITEM_KINDS.items():
         # The events of the one text of a call are named for its item and its field, as
         # `function_call_arguments`; they name no place.
-        if kind.text:
-            text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
+        if item_kind.text:
+            kind, field = item_kind.text
+            texts.append((f"{item_name}_{field}", kind, "", field))
     readers: dict[str, _Reader] = {}
-    for name, text_kind, part, whole in texts:
-        delta = _text_reader(TextDelta, text_kind, part, "delta")
+    for name, kind, part, whole in texts:
+        delta = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.delta"] = delta
-        readers[f"response.{name}.done"] = _text_reader(
-            TextDone, text_kind, part, whole
-        )
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
 
 
@@ -10373,6 +9840,11 @@ class Endpoint:
     @property
     def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def sends_token_alone(self) -> bool:
+        """Whether a token of this server or of whoever asks is sent, and no key."""
+        return bool(self.token) and not self.api_key.strip()
 
     @property
     def is_strict(self) -> bool:
@@ -10902,6 +10374,8 @@ class ResponseState:
         """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
         """The position of the last item that came with an `output_index`."""
+        self._citations = defaultdict[int, list[Item]](list)
+        """What events said of the texts of open items."""
         self._early: dict[str | int, list[TextDelta]] = {}
         """Deltas whose item is not known yet, by its id, or by its `output_index` if the
         delta has none."""
@@ -10952,6 +10426,8 @@ class ResponseState:
                     event.output_index, [event.item_id], lambda _item: True
                 )
                 if position in self._open:
+                    if isinstance(event, AnnotationAdded):
+                        self._citations[position].append(event.annotation)
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
@@ -11035,7 +10511,10 @@ class ResponseState:
             if is_call(self._items[position]):
                 del self._open[position]
         events = self._end_open("incomplete", has_snapshot=True)
-        for call in open_calls(self.output):
+        # Those of responses that it gave up earlier have theirs.
+        places = range(self._begin, len(self._items))
+        ended = [self._ended[place] for place in places if place in self._ended]
+        for call in open_calls(ended):
             output: Item = {
                 "type": CALL_OUTPUTS[item_type(call)],
                 "call_id": call["call_id"],
@@ -11231,10 +10710,7 @@ class ResponseState:
             if arguments:
                 whole[_ARGUMENTS] = arguments
                 rests.append((_ARGUMENTS, arguments))
-        longer: dict[TextPlace, str] = {}
-        for place, text in whole.items():
-            if text != stated.get(place):
-                longer[place] = text
+        longer = {at: text for at, text in whole.items() if text != stated.get(at)}
         if longer:
             item = with_texts(item, longer)
         return events + self._tell_end(position, rests, self._with_own_call_id(item))
@@ -11277,6 +10753,7 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
+        item = _with_citations(item, self._citations.pop(position, []))
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
@@ -11301,7 +10778,7 @@ class ResponseState:
             return item
         own_id = self._own_call_ids.get(call_id)
         if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
+            own_id = distinct_id(call_id, self._known_call_ids)
             self._known_call_ids.add(own_id)
             self._own_call_ids[call_id] = own_id
         return item if own_id == call_id else {**item, "call_id": own_id}
@@ -11336,10 +10813,8 @@ class ResponseState:
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        output: list[Item] = []
-        for item in map(_in_api_form, content_parts(response.get("output"))):
-            if not self._is_of_server(item):
-                output.append(item)
+        items = map(_in_api_form, content_parts(response.get("output")))
+        output = [item for item in items if not self._is_of_server(item)]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -11447,6 +10922,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if has_encrypted_reasoning(api_item):  # it is not taken back without one
+        api_item.setdefault("summary", [])
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
@@ -11464,6 +10941,16 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _with_citations(item: Item, citations: list[Item]) -> Item:
+    """Return a message with what only events said of its text."""
+    parts = content_parts(item.get("content"))
+    has_own = any(part.get("annotations") for part in parts)
+    if not citations or not parts or has_own or item_type(item) != "message":
+        return item
+    cited = {**parts[-1], "annotations": citations}
+    return {**item, "content": [*parts[:-1], cited]}
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
@@ -11824,17 +11311,11 @@ class _TaggedMessage:
 
     def feed(self, text: str) -> list[RunEvent]:
         """Return what is shown of more text."""
-        return self._show_all(self.text.feed(text))
+        return [event for piece in self.text.feed(text) for event in self._show(piece)]
 
     def read_rest(self) -> list[RunEvent]:
         """Return what was held back; whatever follows is the answer."""
-        return self._show_all(self.text.close())
-
-    def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
-        events: list[RunEvent] = []
-        for piece in pieces:
-            events += self._show(piece)
-        return events
+        return [event for piece in self.text.close() for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
@@ -11904,10 +11385,8 @@ class TaggedThoughts:
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
         if isinstance(event, ResponseDone):
-            rest: list[RunEvent] = []
-            for each in self._messages.values():
-                rest += each.read_rest()
-            return [*rest, event]
+            messages = self._messages.values()
+            return [*chain.from_iterable(each.read_rest() for each in messages), event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own
@@ -12135,9 +11614,8 @@ def newest_models(today: str, usable: Collection[str] | None = None) -> list[str
         last_day = facts.shutdown if facts else None
         if not is_replaced and (last_day is None or today < last_day):
             versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_age_key):
-        newest[match["family"]] = match  # replaces an older one
+    # A newer one replaces an older one.
+    newest = {match["family"]: match for match in sorted(versioned, key=_age_key)}
     newest_first = sorted(newest.values(), key=_age_key, reverse=True)
     return [match.string for match in newest_first]
 
@@ -12206,8 +11684,9 @@ def _parse_date(text: str | None) -> date | None:
         return None
 
 
-_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
+_SMALL_MODEL = "gpt-6.1-terra"
+_LARGE_MODEL = "gpt-6.1-sol"
+"""What the automatic name may mean."""
 
 _LONG_QUESTION = 600
 """Characters from which on the large model answers."""
@@ -12222,16 +11701,15 @@ def choose_auto_model(
     `first` is the user's first message, `tools` says whether the user chose some,
     `earlier` has the families of the models that answered in this chat, in order.
     """
-    if name not in _AUTO_MODELS:
+    if name != AUTO_MODEL:
         return None
-    small, large = _AUTO_MODELS[name]
     for model in earlier:
-        if model in (small, large):
+        if model in (_SMALL_MODEL, _LARGE_MODEL):
             return model, "it began this chat"
     reason = _reason_for_large(first, tools)
     if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
+        return _LARGE_MODEL, reason
+    return _SMALL_MODEL, "the question is short, without files or tools"
 
 
 def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
@@ -12249,6 +11727,99 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if len(text) > _LONG_QUESTION:
         return "the question is long"
     return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, and what users reported lately.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, or of as many seconds, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._now = now
+        self._seconds = seconds
+        self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + self._seconds
+        return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a user's request met `subject`; without a user, ignore it."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            own = {
+                known: len(met_by)
+                for known, met_by in self._ends.items()
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
+            }
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
 
 
 # --------------------------------------------------------------------------------------
@@ -12389,14 +11960,12 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        names: set[str] = set()
-        for name in encoding.lower().split(","):
-            names.add(_SYNONYMS.get(name.strip(), name.strip()))
-        names.discard("identity")
+        stated = {name.strip() for name in encoding.lower().split(",")}
+        names = {_SYNONYMS.get(name, name) for name in stated} - {"identity"}
         self._name = " ".join(names)
         self._begin = b""
         """What has come until the packing is known."""
-        self._packing: _Packing | None = None if names else _NotPacked()
+        self._packing: _Packing | None = None if names else _Packing()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the next pieces of the text; no bytes mean the end of the body.
@@ -12421,15 +11990,16 @@ class Unpacker:
         return self._packing is None or self._packing.has_ended
 
 
-class _Packing(Protocol):
-    """A way in which a body may be packed."""
+class _Packing:
+    """A way in which a body is packed: this one, not at all."""
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the packed bytes say that no more follow."""
+    has_ended = True
+    """Whether the packed bytes say that no more follow; a text may end anywhere."""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         """Yield the pieces of the text."""
+        if packed:
+            yield packed
 
 
 def _find_packing(name: str, begin: bytes) -> _Packing:
@@ -12437,7 +12007,7 @@ def _find_packing(name: str, begin: bytes) -> _Packing:
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _NotPacked()
+        return _Packing()
     match name:
         case "gzip":
             return _Inflation(31)
@@ -12452,18 +12022,7 @@ def _find_packing(name: str, begin: bytes) -> _Packing:
     raise UnpackingError
 
 
-class _NotPacked:
-    """A text as it is."""
-
-    has_ended = True
-    """It may end anywhere."""
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        if packed:
-            yield packed
-
-
-class _Inflation:
+class _Inflation(_Packing):
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
     def __init__(self, window_bits: int) -> None:
@@ -12493,7 +12052,7 @@ class _Inflation:
                 return
 
 
-class _Brotli:
+class _Brotli(_Packing):
     """Unpacks Brotli."""
 
     def __init__(self) -> None:
@@ -12504,14 +12063,12 @@ class _Brotli:
         self._decompressor = _import_first("brotli", "brotlicffi").Decompressor()
         if not hasattr(self._decompressor, "can_accept_more_data"):
             raise UnpackingError
-
-    @property
-    def has_ended(self) -> bool:
-        return bool(self._decompressor.is_finished())
+        self.has_ended = False
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         while not self.has_ended:
             text = self._decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+            self.has_ended = bool(self._decompressor.is_finished())
             if text:
                 yield text
             packed = b""
@@ -12519,7 +12076,7 @@ class _Brotli:
                 return
 
 
-class _Zstd:
+class _Zstd(_Packing):
     """Unpacks zstd; any number of frames in a row."""
 
     def __init__(self) -> None:
@@ -12600,14 +12157,19 @@ def unreachable_error(
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
+        passes = False
         message = MESSAGES["refused"]["407"]
         fault = FAULTS["refused", "407"]
     else:
         word, server, reason = _find_cause(error, endpoint, proxy)
+        passes = word != "certificate"
         form = MESSAGES["unreachable"][word]
         message = form.format(server=server, reason=reason)
         fault = FAULTS.get(("unreachable", word), NO_FAULT)
-    return ConnectionFailed(message, was_sent=was_sent, fault=fault)
+    failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
+    if not passes:  # only an administrator can change it
+        failed.failure = None
+    return failed
 
 
 def _find_cause(
@@ -12771,10 +12333,10 @@ def new_session(
     must not be sent for another.
     """
     known = inspect.signature(aiohttp.ClientSession).parameters
-    limits: dict[str, Any] = {}
-    for name, limit in _HEADER_LIMITS.items():
-        if name in known:  # aiohttp 3.9 counts no headers
-            limits[name] = limit
+    # aiohttp 3.9 counts no headers.
+    limits: Any = {
+        name: _HEADER_LIMITS[name] for name in _HEADER_LIMITS if name in known
+    }
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout or aiohttp.ClientTimeout(total=None),
@@ -12935,7 +12497,9 @@ class HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            if not self._unpacker.has_ended:  # cut; what is JSON is whole
+            # A proxy may cut a body and state the length of what is left.
+            is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
+            if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
@@ -13003,8 +12567,13 @@ class HttpResponse:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
+        # A gateway may call its own trouble what the server behind it refused.
+        if status >= _SERVER_ERRORS and error.is_relayed and error.status:
+            status = error.status
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _wanted_wait(status, headers, error)
+        if retry_after is not None:  # people are told it, too
+            error = error._replace(reset=retry_after)
         failure = Failure(status, error, retry_after, should_retry)
         ending = ending_of_refusal(status, error)
         return ApiRefused(ending.message, failure, self.request_id, ending.fault)
@@ -13033,7 +12602,7 @@ def _wanted_wait(
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    wait = named_wait(error)
+    wait = error.wait
     if wait is not None or status != _TOO_MANY_REQUESTS:
         return wait
     # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
@@ -13062,13 +12631,6 @@ _MAX_CERTIFICATES = 8
 """Files of certificates that are remembered; a client usually has one."""
 
 
-class _Certificates(NamedTuple):
-    """What was read of a file, and when that was changed, in nanoseconds."""
-
-    changed: int
-    context: ssl.SSLContext
-
-
 class EncodedBody(NamedTuple):
     """A body that is no JSON object, and its media type."""
 
@@ -13081,7 +12643,10 @@ class Connections:
 
     def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[str, _Certificates] = {}
+        self._certificates: dict[str, tuple[int, ssl.SSLContext]] = {}
+        """By the path of a file: when it was changed, in nanoseconds, and what was read."""
+        self.took = RecentTexts()
+        """Names of requests that servers answered, but for their chats."""
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -13174,18 +12739,17 @@ class Connections:
             return endpoint.verify_ssl
         try:
             changed = Path(path).stat().st_mtime_ns
-            known = self._certificates.get(path)
-            if known is None or known.changed != changed:
+            known, context = self._certificates.get(path, (None, None))
+            if context is None or known != changed:
                 context = ssl.create_default_context(cafile=path)
-                known = _Certificates(changed, context)
                 if len(self._certificates) >= _MAX_CERTIFICATES:
                     self._certificates.clear()
-                self._certificates[path] = known
+                self._certificates[path] = (changed, context)
         except (OSError, ValueError):
             raise InvalidSetting(
                 "ca_bundle", "The file of certificates to trust cannot be read."
             ) from None
-        return known.context
+        return context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -13566,7 +13130,13 @@ class Attempt:
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
             if isinstance(self.error, ApiRefused) and not self.error.error.param:
-                ending = self._name_safeguard(ending, self.error)
+                # Gateways name a safeguard in words alone, which the request could not
+                # have said: an administrator can leave it out of all requests.
+                refused = self.error.error
+                named = Refusal(refused, self.request.sent()).parameter
+                if named in STRICT_LACKS:
+                    refused = refused._replace(param=named)
+                    ending = ending_of_refusal(self.error.status, refused)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off
             # (recorded); OpenAI says so itself. In a full context input and output are
@@ -13578,23 +13148,15 @@ class Attempt:
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
         message = endpoint.name_server(ending.message)
+        if endpoint.sends_token_alone and ending.fault.settings == ("api_key",):
+            message = f"{message.replace('API key', 'token')} {CHECK_TOKEN}"
+            ending = ending._replace(fault=NO_FAULT)
         message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
         return ending._replace(message=f"{message} {notice}".strip())
-
-    def _name_safeguard(self, ending: Ending, refused: ApiRefused) -> Ending:
-        """Return an ending that names the safeguard which a server has refused.
-
-        Gateways name it in words alone, which the request could not have said: an
-        administrator can leave it out of all requests.
-        """
-        named = named_parameter(self.request.sent(), refused.error)
-        if named not in STRICT_LACKS:
-            return ending
-        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:
@@ -13611,7 +13173,7 @@ class Attempt:
             )
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
-        subject = named_subject(self.request.sent(), trace.error)
+        subject = Refusal(trace.error, self.request.sent()).subject
         return trace._replace(subject=subject)
 
 
@@ -13904,13 +13466,15 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     if isinstance(allowed, Sequence) and not any(
         is_flag is isinstance(choice, bool) and value == choice for choice in allowed
     ):
-        words: list[str] = []
         # One more than is shown: the list then says that there are others.
-        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
-            if isinstance(choice, str):
-                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
-            else:
-                words.append(short_repr(choice))
+        words = [
+            (
+                repr(choice[:_MAX_SHOWN_CHARACTERS])
+                if isinstance(choice, str)
+                else short_repr(choice)
+            )
+            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
+        ]
         return f"{shown_path} must be one of {_join_with_or(words)}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():
@@ -14843,13 +14407,11 @@ def cap_output(
     """
     if isinstance(output, str):
         return _cap_text(output, characters, tolerance)
-    capped: list[Item] = []
-    for part in output:
-        text = part.get("text")
-        if isinstance(text, str):
-            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
-        else:
-            capped.append(part)
+    capped = list(output)
+    for number, part in enumerate(output):
+        if isinstance(part.get("text"), str):
+            text = _cap_text(part["text"], characters, tolerance)
+            capped[number] = {**part, "text": text}
     return capped
 
 
@@ -14901,22 +14463,15 @@ class RepairScope(NamedTuple):
     """Empty for a client that nobody knows: nothing is remembered for it alone."""
 
 
-class _Entry(NamedTuple):
-    """A repair that requests of an account to a model need."""
-
-    account: str
-    model: str
-    repair: Repair
-
-
 class RepairMemory:
     """What refusals of the last day showed of accounts and models."""
 
     def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         """Start empty; `now` is a time in seconds that never goes back."""
         self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-        """Until when each entry is remembered, by user; the oldest entry comes first."""
+        self._ends: dict[str, dict[tuple[str, str, Repair], float]] = {}
+        """Until when a repair of an account and a model is remembered, by user; the
+        oldest comes first."""
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
@@ -14926,11 +14481,10 @@ class RepairMemory:
         now = self._now()
         repairs: dict[Repair, None] = {}
         for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_same_account = entry.account == scope.account
-                is_same_model = entry.model == scope.model
-                if is_same_account and is_same_model and now < end:
-                    repairs[entry.repair] = None
+            for (account, model, repair), end in self._ends.get(owner, {}).items():
+                is_meant = account == scope.account and model == scope.model
+                if is_meant and now < end:
+                    repairs[repair] = None
         return tuple(repairs)
 
     def learn(
@@ -14967,7 +14521,7 @@ class RepairMemory:
             users = [known for known in self._ends if known != _ALL_USERS]
             del self._ends[users[0]]
         now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
+        entry = (scope.account, scope.model, repair)
         remembered = self._ends.get(owner, {}).items()
         ends = {known: end for known, end in remembered if now < end}
         ends.pop(entry, None)
@@ -15248,10 +14802,8 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for rows in replayed_rows(output, with_reasoning=with_reasoning):
-        replayed += rows
-    return replayed
+    rows = replayed_rows(output, with_reasoning=with_reasoning)
+    return [*chain.from_iterable(rows)]
 
 
 def replayed_rows(
@@ -15636,6 +15188,9 @@ class Attempts:
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
+        server = self._server
+        if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
+            server.connections.took.first_time(_frame(server, attempt.request))
         output = attempt.response.output
         # Called for every response, because it counts them.
         used_up = limits.count_response(self._usages, output)
@@ -15719,8 +15274,14 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                knows_options = attempt.server.endpoint.serves_openai
-                tried = blind_repair(sent, failure, knows_options=knows_options)
+                server = attempt.server
+                frame = _frame(server, self.request)
+                tried = blind_repair(
+                    sent,
+                    failure,
+                    knows_options=server.endpoint.serves_openai,
+                    took_options=frame in server.connections.took,
+                )
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
@@ -15729,12 +15290,17 @@ class _NextAttempt:
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
-        subject = named_subject(sent, tried.error)
+        subject = Refusal(tried.error, sent).subject
         self._repaired += 1
         repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
         reason = f"{subject} {tried.error.message}".strip()
         return Status(tried.repair.message, tried, reason)
+
+
+def _frame(server: Server, request: ResponsesRequest) -> str:
+    """Return a name of a request to a server, but for its chat."""
+    return f"{server.endpoint.account()} {request.frame()}"
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:
@@ -16269,98 +15835,6 @@ def count_entries(value: object, depth: int) -> int:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, and what users reported lately.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, or of as many seconds, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._now = now
-        self._seconds = seconds
-        self._ends: dict[int, float] = {}
-        """Until when each text counts, by its hash."""
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + self._seconds
-        return True
-
-
-_MAX_SUBJECTS = 500
-_USERS_FOR_ALL = 3
-
-
-class UserReports:
-    """What requests of users met lately, such as a server that fails.
-
-    What one request met says nothing about other users: it may be about its content, or
-    one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that the same user met with the fewest
-    others, or of all.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty; a report counts for `seconds`."""
-        self._seconds = seconds
-        self._now = now
-        self._ends: dict[str, dict[str, float]] = {}
-        """Until when each user's report counts, by subject and user."""
-
-    def add(self, subject: str, user_id: str) -> None:
-        """Note that a user's request met `subject`; without a user, ignore it."""
-        if not user_id:
-            return
-        users = self._ends.pop(subject, {})
-        users = {user: end for user, end in users.items() if self._now() < end}
-        users.pop(user_id, None)
-        if len(users) >= _USERS_FOR_ALL:
-            # It holds for all already, so more users need no place.
-            del users[next(iter(users))]
-        users[user_id] = self._now() + self._seconds
-        if len(self._ends) >= _MAX_SUBJECTS:
-            own: dict[str, int] = {}
-            for known, met_by in self._ends.items():
-                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
-                    own[known] = len(met_by)
-            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
-            del self._ends[forgotten]
-        self._ends[subject] = users
-
-    def holds(self, subject: str, user_id: str) -> bool:
-        """Say whether `subject` is to be expected for a user."""
-        users = self._ends.get(subject, {})
-        reporters = [user for user, end in users.items() if self._now() < end]
-        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.audit
 #
 # The lines of the audit log: JSON, without any text of a chat.
@@ -16628,7 +16102,7 @@ def closing_line(figures: AnswerFigures) -> str:
     else:
         word = "Interrupted after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
-    if figures.usage:
+    if figures.usage and figures.usage.total:
         parts.append(plural(figures.usage.total, "token"))
     if report.cost is not None:
         parts.append(describe_cost(report.cost))
@@ -16918,7 +16392,10 @@ def parse_messages(
         parts.append(_LEFT_OUT_PART)
     for message in _with_call_ids(newest):
         if with_thoughts and message.get("role") == "assistant":
-            parts += _thoughts(message)
+            # Servers have two names for it; a program gives back one of them, or both.
+            thoughts = map(message.get, ("reasoning_content", "reasoning"))
+            texts = [text for text in map(as_text, thoughts) if text.strip()]
+            parts += [AssistantThought(text) for text in texts[:1]]
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
 
@@ -16942,12 +16419,11 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if not own:
             yield message
         elif kind == "tool_use":
-            calls = as_list(message.get("tool_calls"))
-            yield {
-                **message,
-                "content": others,
-                "tool_calls": [*calls, *map(_usual_call, own)],
-            }
+            calls = list(as_list(message.get("tool_calls")))
+            for row in own:
+                function = {"name": row.get("name"), "arguments": row.get("input")}
+                calls.append({"id": row.get("id"), "function": function})
+            yield {**message, "content": others, "tool_calls": calls}
         else:
             for row in own:
                 output = row.get("content") or ""
@@ -16958,12 +16434,6 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 _PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
-
-
-def _usual_call(use: JsonObject) -> JsonObject:
-    """Return a call of Anthropic's in the form of Chat Completions."""
-    function = {"name": use.get("name"), "arguments": use.get("input")}
-    return {"id": use.get("id"), "function": function}
 
 
 def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -17027,7 +16497,7 @@ def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
         if isinstance(part, ToolCall):
             if part.call_id in answered:
                 answered.discard(part.call_id)
-                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
+                own_ids[part.call_id] = distinct_id(part.call_id, taken)
             own_id = own_ids.get(part.call_id, part.call_id)
             taken.add(own_id)
             distinct.append(part._replace(call_id=own_id))
@@ -17051,12 +16521,7 @@ def _leading_messages(
     messages: Sequence[JsonObject], roles: Sequence[str]
 ) -> list[JsonObject]:
     """Return the messages with one of these roles that are in front of all others."""
-    leading: list[JsonObject] = []
-    for message in messages:
-        if message.get("role") not in roles:
-            break
-        leading.append(message)
-    return leading
+    return list(takewhile(lambda message: message.get("role") in roles, messages))
 
 
 _MAX_ENTRIES = 8192
@@ -17080,46 +16545,36 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    counts: list[int] = []  # of the items of a request that a message may become
+    for message in messages:
+        calls = as_list(message.get("tool_calls"))
+        counts.append(1 + len(calls) + len(as_list(message.get(DETAILS_FIELD))))
+    surplus = sum(counts) - _MAX_ENTRIES
     if surplus <= 0:
         return messages
-    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
-    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
-    return [*first, *messages[max(start, len(first)) :]]
-
-
-def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question after `surplus` entries.
-
-    Without one it is that of the last question, or of the last message.
-    """
-    last = len(messages) - 1
-    entries_before = 0
+    least = math.ceil(surplus / _ENTRIES_AT_ONCE) * _ENTRIES_AT_ONCE
+    # The first question after so many, else the last question, or the last message.
+    start = len(messages) - 1
+    before = 0
     for index, message in enumerate(messages):
         if message.get("role") == "user":
-            if entries_before >= surplus:
-                return index
-            last = index
-        entries_before += _entry_count(message)
-    return last
-
-
-def _entry_count(message: JsonObject) -> int:
-    """Return how many items of a request a message may become."""
-    calls = as_list(message.get("tool_calls"))
-    details = as_list(message.get(DETAILS_FIELD))
-    return 1 + len(calls) + len(details)
+            start = index
+            if before >= least:
+                break
+        before += counts[index]
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
+    return [*first, *messages[max(start, len(first)) :]]
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     """Yield the parts of a message of the host; raises InvalidRequest."""
     content = message.get("content")
     match message.get("role"):
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
+        case "user" | "system" | "developer" as role:
+            own_role = "user" if role == "user" else "developer"
+            rows = content if isinstance(content, list) else [content]
+            parts = [_input_part(part, detail) for part in rows]
+            yield UserMessage({"type": "message", "role": own_role, "content": parts})
         case "assistant":
             # A refusal is what the model said, as a part or next to the content.
             text = _plain_text(content) or as_text(message.get("refusal"))
@@ -17128,7 +16583,18 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            for call in content_parts(message.get("tool_calls")):
+                call_id = str(call.get("id"))
+                function = call.get("function")
+                custom = call.get("custom")
+                if isinstance(function, dict):
+                    arguments = json_text(function.get("arguments")) or "{}"
+                    yield ToolCall(call_id, str(function.get("name")), arguments)
+                elif "function" not in call and isinstance(custom, dict):
+                    text = str(custom.get("input") or "")
+                    yield ToolCall(
+                        call_id, str(custom.get("name")), text, is_custom=True
+                    )
         case "tool":
             # An empty output is kept, because its call needs it. Some programs give an
             # object, as they do with arguments.
@@ -17143,35 +16609,6 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
-
-
-def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
-    """Yield the thought of an answer, under either name that servers have for it."""
-    for name in ("reasoning_content", "reasoning"):
-        text = as_text(message.get(name))
-        if text.strip():
-            yield AssistantThought(text)
-            return
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    """Yield the calls of an assistant's message."""
-    for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        function = call.get("function")
-        custom = call.get("custom")
-        if isinstance(function, dict):
-            arguments = json_text(function.get("arguments")) or "{}"
-            yield ToolCall(call_id, str(function.get("name")), arguments)
-        elif "function" not in call and isinstance(custom, dict):
-            text = str(custom.get("input") or "")
-            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [content]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -17303,7 +16740,20 @@ def attach_stored_messages(
     # Open WebUI removes the ids of messages from what it sends
     # (utils/middleware.py:1989), so only the order tells which stored message each one
     # is.
-    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    branch: list[StoredMessage] = []
+    for row_id, row in walk_branch(rows, question_id):
+        match row.get("role"):
+            case "user":
+                branch.append(StoredMessage(row, answer_id))
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                # The host merges those of the system into the instructions, where no
+                # one can tell whose words they are.
+                raise InvalidRequest(_HIDDEN_MESSAGE)
     is_announced = bool(metadata.get("regeneration_message_id") and users)
     if is_announced or _ends_with_wish(users, branch):
         # The last one says how to answer again, and is in the request alone.
@@ -17357,10 +16807,11 @@ def with_shown_words(
     and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
     chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    seen = set[str]()
-    for _, row in walk_branch(rows, question_id):
-        if row.get("role") == "assistant":
-            seen.add(as_text(row.get("content")))
+    branch = [row for _, row in walk_branch(rows, question_id)]
+    answers = [row for row in branch if row.get("role") == "assistant"]
+    seen = {
+        as_text(answer.get("content")) for answer in answers if not answer.get("output")
+    }
     shown: list[ChatPart] = []
     for part in parts:
         text = part.text if isinstance(part, AssistantText) else ""
@@ -17376,6 +16827,44 @@ def with_shown_words(
         content = [words if part.get("text") == sent else part for part in user.content]
         shown[index] = user.with_content(content)
     return shown
+
+
+def without_unseen_words(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat without the texts of answers that the page does not show.
+
+    Of an answer with an output it shows that alone. Where the host finds no text in it,
+    it sends the text of the row (utils/middleware.py:1989 of 0.12.4), into which whoever
+    shares a chat can write anything. `rows` are the messages of the chat, by id.
+    """
+    shown = set[str]()
+    unseen = set[str]()
+    answer_id = as_text(metadata.get("message_id"))
+    tip = answer_id if answer_id in rows else as_text(metadata.get("user_message_id"))
+    for _, row in walk_branch(rows, tip):
+        if row.get("role") == "assistant":
+            output = row.get("output")
+            is_shown = not output or any(map(_is_text_item, content_parts(output)))
+            (shown if is_shown else unseen).add(_plain_text(row.get("content")))
+    unseen -= {*shown, ""}
+    return [
+        part
+        for part in parts
+        if not (isinstance(part, AssistantText) and part.text in unseen)
+    ]
+
+
+def _is_text_item(item: JsonObject) -> bool:
+    """Say whether the host reads a text from an item of an output."""
+    if item.get("type") == "open_webui:code_interpreter":
+        return True
+    if item.get("type") != "message":
+        return False
+    return any(
+        part.get("type") == "output_text" and part.get("text")
+        for part in content_parts(item.get("content"))
+    )
 
 
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -17399,38 +16888,14 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    stored: list[StoredMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            stored.append(part.stored)
-    return stored
+    users = (part for part in parts if isinstance(part, UserMessage))
+    return [user.stored for user in users if user.stored]
 
 
 _HIDDEN_MESSAGE = (
     "This chat contains a message that the page does not show and that could instruct "
     "the model. Nothing was sent: start a new chat."
 )
-
-
-def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
-) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first.
-
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where no one can tell whose words they are.
-    """
-    for row_id, row in walk_branch(rows, message_id):
-        match row.get("role"):
-            case "user":
-                yield StoredMessage(row, answer_id)
-                answer_id = ""
-            case "assistant":
-                answer_id = row_id
-            case "developer":
-                hidden[_plain_text(row.get("content"))] += 1
-            case _:
-                raise InvalidRequest(_HIDDEN_MESSAGE)
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
@@ -18142,12 +17607,12 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
 # --------------------------------------------------------------------------------------
 
 
-MAX_NAME_LENGTH = 200
-"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
-"""
+_MAX_FILE_NAME = 200
+"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
 _MAX_ENDING = 20
 
-_INERT_TYPES = MappingProxyType(
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+INERT_TYPES = MappingProxyType(
     {
         # Images, without SVG, which runs scripts.
         "avif": "image/avif",
@@ -18171,21 +17636,17 @@ _INERT_TYPES = MappingProxyType(
         "webm": "video/webm",
         # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
         "doc": "application/msword",
-        "docx": (
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        ),
+        "docx": f"{_OFFICE}.wordprocessingml.document",
         "epub": "application/epub+zip",
         "odp": "application/vnd.oasis.opendocument.presentation",
         "ods": "application/vnd.oasis.opendocument.spreadsheet",
         "odt": "application/vnd.oasis.opendocument.text",
         "pdf": "application/pdf",
         "ppt": "application/vnd.ms-powerpoint",
-        "pptx": (
-            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-        ),
+        "pptx": f"{_OFFICE}.presentationml.presentation",
         "rtf": "application/rtf",
         "xls": "application/vnd.ms-excel",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
         # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
         "csv": "text/csv",
         "geojson": "application/geo+json",
@@ -18257,9 +17718,9 @@ def shorten_name(name: str) -> str:
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
     """
-    if len(name) <= MAX_NAME_LENGTH:
+    if len(name) <= _MAX_FILE_NAME:
         return name
-    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
+    return name[: _MAX_FILE_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> tuple[str, str]:
@@ -18271,14 +17732,14 @@ def stored_name(name: str) -> tuple[str, str]:
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
-    if stem and ending in _INERT_TYPES:
-        return base, _INERT_TYPES[ending]
+    if stem and ending in INERT_TYPES:
+        return base, INERT_TYPES[ending]
     # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    is_inert = inner in INERT_TYPES if dot else bool(stem)
     if ending in _COMPRESSED_TYPES and is_inert:
         return base, _COMPRESSED_TYPES[ending]
-    return f"{base}.bin", _INERT_TYPES["bin"]
+    return f"{base}.bin", INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:
@@ -18427,26 +17888,14 @@ def _readable_url(url: str) -> str:
     return f"data:{media_type};base64,{payload}" if media_type else ""
 
 
-PDF_TYPE = "application/pdf"
-_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENTS = "csv doc docx json md odt pdf ppt pptx rtf tsv xls xlsx"
 _DOCUMENT_TYPES = {
-    "pdf": PDF_TYPE,
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": f"{_OFFICE}.wordprocessingml.document",
+    **{ending: INERT_TYPES[ending] for ending in _DOCUMENTS.split()},
     "htm": "text/html",
     "html": "text/html",
-    "json": "application/json",
-    "md": "text/markdown",
-    "odt": "application/vnd.oasis.opendocument.text",
-    "ppt": "application/vnd.ms-powerpoint",
-    "pptx": f"{_OFFICE}.presentationml.presentation",
-    "rtf": "application/rtf",
-    "tsv": "text/tab-separated-values",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     "xml": "text/xml",
 }
+PDF_TYPE = _DOCUMENT_TYPES["pdf"]
 _PLAIN_TEXT = (
     "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
     "tex toml ts tsx txt vb yaml yml"
@@ -18567,13 +18016,25 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     one in the message that is asked.
     """
     question = question_index(parts)
-    resolved: list[ChatPart] = []
-    for position, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            is_asked = position == question
-            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
-        else:
-            resolved.append(part)
+    resolved = list(parts)
+    for position, message in enumerate(parts):
+        if not isinstance(message, UserMessage):
+            continue
+        images = [part for part in message.content if item_type(part) == "input_image"]
+        if not images:
+            continue
+        # The host puts the attached images into a message in their order, without names.
+        names = [file.name for file in message.attachments if file.is_image]
+        if len(names) != len(images):
+            names = [""] * len(images)
+        remaining = iter(names)
+        content: list[Item] = []
+        for part in message.content:
+            readable: Item | str = part
+            if item_type(part) == "input_image":
+                readable = _readable_image(part, next(remaining), scale)
+            content.append(part_or_note(readable, is_asked=position == question))
+        resolved[position] = message.with_content(content)
     return resolved
 
 
@@ -18690,29 +18151,6 @@ def _files_without_row(
     return own, others[: _MAX_ATTACHMENTS - len(own)]
 
 
-def _with_readable_images(
-    message: UserMessage, scale: _Scale, *, is_asked: bool
-) -> UserMessage:
-    """Return a message in which the API can read every image (`resolve_images`).
-
-    The host puts the attached images into a message in their order, without names.
-    """
-    images = [part for part in message.content if item_type(part) == "input_image"]
-    if not images:
-        return message
-    names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != len(images):
-        names = [""] * len(images)
-    remaining = iter(names)
-    parts: list[Item] = []
-    for part in message.content:
-        readable: Item | str = part
-        if item_type(part) == "input_image":
-            readable = _readable_image(part, next(remaining), scale)
-        parts.append(part_or_note(readable, is_asked=is_asked))
-    return message.with_content(parts)
-
-
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
@@ -18745,9 +18183,11 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
     """
     urls_by_position: dict[int, list[str]] = {}
     for position, user in user_messages(parts).items():
-        urls = _tool_image_urls(user)
-        if urls:
-            urls_by_position[position] = urls
+        content = user.content
+        if content and content[0].get("text") == _HOST_PROMPT:
+            urls = [str(image.get("image_url") or "") for image in content[1:]]
+            if urls and "" not in urls:
+                urls_by_position[position] = urls
     if not urls_by_position:
         return list(parts)
     counts = _image_counts(rows)
@@ -18781,17 +18221,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
-
-
-def _tool_image_urls(message: UserMessage) -> list[str]:
-    """Return the images of a message that the host made; of any other none."""
-    content = message.content
-    if not content or content[0].get("text") != _HOST_PROMPT:
-        return []
-    urls = [str(image.get("image_url") or "") for image in content[1:]]
-    if "" in urls:
-        return []
-    return urls
 
 
 def _assign_images(
@@ -19585,7 +19014,8 @@ def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
     ending = ended.ending
-    if ending.kind == "refused" and trace.status and _is_failure(trace.status):
+    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
+    if has_status and trace.status:
         return trace.status
     known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
@@ -19600,8 +19030,19 @@ def exception_status(error: Exception) -> int:
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def _is_failure(status: int) -> bool:
-    return 400 <= status < 600
+def refused_run(error: ResponsesError) -> RunDone:
+    """Return the end of a run that an exception stopped before its first request."""
+    ending = ending_of_exception(error, has_begun=False)
+    told = ApiError(param=_param_of(error))
+    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+
+
+def _param_of(error: Exception) -> str | None:
+    return error.param if isinstance(error, InvalidParameter) else None
+
+
+def _is_failure(status: int | None) -> bool:
+    return status is not None and 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
@@ -19625,8 +19066,8 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    param = error.param if isinstance(error, InvalidParameter) else None
-    return client_error(message, exception_status(error), ApiError(param=param))
+    told = ApiError(param=_param_of(error))
+    return client_error(message, exception_status(error), told)
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:
@@ -19817,6 +19258,7 @@ class _Edit(NamedTuple):
     text: str
 
 
+_BY_PLACE = attrgetter("start", "end")
 _MAX_SOURCES = 200
 """Of a message, those of the host's tools included; no one reads more."""
 _FEW_SOURCES = 10
@@ -20034,7 +19476,9 @@ class Citations:
             is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
             is_link = "url" in annotation and is_in_link
             if key and not is_link:
-                edits.append(_Edit(end, end, self._number(key)))
+                mark = _MARK.match(text, start)
+                begin, end = mark.span() if mark else (end, end)
+                edits.append(_Edit(begin, end, self._number(key)))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> str:
@@ -20059,6 +19503,8 @@ class Citations:
             self._names[key] = shorten_name(str(name))
 
 
+_MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
+"""What Azure's agents write where they cite (`【4:0†source】`)."""
 _DEFINABLE = re.compile(r"https?://[^\s<>]+")
 """The keys that are addresses, as the definition of a link may have them.
 
@@ -20141,7 +19587,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     pieces: list[str] = []
     done = 0
     # Where two edits overlap, what both replace is left out once.
-    for edit in sorted(edits, key=_edit_place):
+    for edit in sorted(edits, key=_BY_PLACE):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
     pieces.append(text[done:])
@@ -20156,7 +19602,7 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
     """
     kept: list[_Edit] = []
     end = 0
-    for edit in sorted(edits, key=_edit_place):
+    for edit in sorted(edits, key=_BY_PLACE):
         repeats = edit.start <= end and number.endswith(edit.text)
         if repeats:
             kept.append(edit._replace(text=""))
@@ -20165,10 +19611,6 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
-
-
-def _edit_place(edit: _Edit) -> tuple[int, int]:
-    return edit.start, edit.end
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
@@ -20287,11 +19729,13 @@ class ChunkRenderer:
         *,
         has_usage_chunk: bool = False,
         has_older_calls: bool = False,
+        has_format: bool = False,
     ) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model.
 
         With `has_usage_chunk` the sums have a chunk of their own, which has no choice;
-        with `has_older_calls` a call is a `function_call`.
+        with `has_older_calls` a call is a `function_call`; with `has_format` the text is
+        the JSON that was asked for, and what refuses it has a field of its own.
         """
         self.head = {
             "id": completion_id,
@@ -20314,6 +19758,7 @@ class ChunkRenderer:
         """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
+        self._has_format = has_format
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -20343,7 +19788,8 @@ class ChunkRenderer:
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    yield from self._add_text(self._gap("text", index) + shown, index)
+                    kind = "refusal" if self._refuses_format(index) else "text"
+                    yield from self._add_text(self._gap(kind, index) + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
@@ -20391,14 +19837,21 @@ class ChunkRenderer:
             yield from self._add_text(rest, index)
 
     def _add_text(self, text: str, index: int | None = None) -> Chunks:
-        """Yield more text, of a message if it has an `index`; a refusal under both names.
+        """Yield more text, of a message if it has an `index`.
 
-        OpenAI's packages would read it as the JSON that was asked for, and fail.
+        A refusal has a field of its own only where OpenAI's packages would read it as the
+        JSON that was asked for, and fail. The text would have to be empty then, and most
+        programs show nothing else; the AI SDK shows both, mixed.
         """
+        if text and self._refuses_format(index):
+            yield self.chunk({"refusal": text})
+            return
         self._length += len(text)
         if text:
-            refusal = {"refusal": text} if index in self._refusals else {}
-            yield self.chunk({"content": text, **refusal})
+            yield self.chunk({"content": text})
+
+    def _refuses_format(self, index: int | None) -> bool:
+        return self._has_format and index in self._refusals
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
@@ -20494,8 +19947,12 @@ def completion(
     created: int,
     model: str,
     report: AnswerReport,
+    *,
+    has_format: bool = False,
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once.
+
+    With `has_format` the text is the JSON that was asked for.
 
     What came before a failure is in it. Clients check the reason against those of
     OpenAI, and `length` is the one of an answer that is not whole.
@@ -20503,7 +19960,7 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(report.metadata), **error}
-    message = _chat_message(ended)
+    message = _chat_message(ended, has_format=has_format)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -20521,17 +19978,26 @@ def completion(
     }
 
 
-def _chat_message(ended: RunDone) -> dict[str, Any]:
+def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
     """Return an answer as the message of a completion, without fields that are empty."""
     answer = _answer_messages(ended)
+    said: list[str] = []
     refusals: list[str] = []
     annotations: list[Item] = []
     before = 0  # characters of the whole text in front of a message
     for message in answer:
         parts = content_parts(message.get("content"))
-        refusals += [as_text(part.get("refusal")) for part in parts]
+        declined = [as_text(part["refusal"]) for part in parts if part.get("refusal")]
+        text = _clean_text(message)
+        if has_format and declined:
+            refusals += declined
+            others = [part for part in parts if not part.get("refusal")]
+            text = _clean_text({**message, "content": others})
+            if not text:
+                continue
+        said.append(text)
         annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
+        before += len(text) + len(_GAP)
     # What came before the answer: reasoning and commentary.
     answer_ids = {id(message) for message in answer}
     thoughts: list[str] = []
@@ -20540,15 +20006,14 @@ def _chat_message(ended: RunDone) -> dict[str, Any]:
         if is_step or is_reasoning(item):
             thoughts += [text for _, text in item_texts(item) if text]
     optional = {
-        # The text has it, too.
-        "refusal": _GAP.join(text for text in refusals if text),
+        "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),
         "annotations": annotations,
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     filled = {name: value for name, value in optional.items() if value}
-    return {"role": "assistant", "content": completion_text(ended), **filled}
+    return {"role": "assistant", "content": _GAP.join(said), **filled}
 
 
 def completion_text(ended: RunDone) -> str:
@@ -20557,14 +20022,12 @@ def completion_text(ended: RunDone) -> str:
 
 
 def _answer_messages(ended: RunDone) -> list[Item]:
-    """Return the messages that are the answer; commentary only if that is all."""
+    """Return the messages that are the answer; commentary only if nothing follows."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    answer: list[Item] = []
-    for message in messages:
-        if not is_commentary(message) or message == closing:
-            answer.append(message)
-    return answer or messages
+    said = [item for item in messages if not is_commentary(item) or item == closing]
+    # Beside calls that a client makes it is reasoning, as in a stream.
+    return said or ([] if open_calls(ended.output) else messages)
 
 
 def _clean_text(message: Item) -> str:
@@ -20672,11 +20135,9 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    kept: Item = {}
-    for name, value in item.items():
-        if name != "encrypted_content" and value is not None:
-            kept[name] = value
-    return kept
+    given = {name: value for name, value in item.items() if value is not None}
+    given.pop("encrypted_content", None)
+    return given
 
 
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
@@ -20711,6 +20172,10 @@ class OutputItems:
         """The indexes of the others, by the ids of the calls."""
         self._records: dict[object, int] = {}
         """The indexes of records, by their ids."""
+        self._ids: set[str] = set()
+        """All ids so far."""
+        self._own_ids: dict[int, str] = {}
+        """The ids of the items whose own are those of earlier ones."""
 
     @property
     def has_open_calls(self) -> bool:
@@ -20720,9 +20185,26 @@ class OutputItems:
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
         index = len(self.items)
+        # An item with the id of an earlier one would take its place (utils/response.py
+        # of 0.12.4). MLflow's helpers give all items of a response one id, and other
+        # servers number those of each response anew.
+        wire_id = as_text(item.get("id"))
+        own_id = distinct_id(wire_id, self._ids)
+        if own_id != wire_id:
+            self._own_ids[index] = own_id
+        item = self._with_own_id(index, item)
         self.items.append(item)
         self._note_call(index, item)
         return _native("output_item.added", index, item=item)
+
+    def _with_own_id(self, index: int, item: Item) -> Item:
+        """Return an item with the id that it has on the page."""
+        own_id = self._own_ids.get(index)
+        if own_id:
+            item = {**item, "id": own_id}
+        if item.get("id"):
+            self._ids.add(str(item["id"]))
+        return item
 
     def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
@@ -20735,6 +20217,7 @@ class OutputItems:
 
     def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
         """Return the event that replaces the item at `index`; `said` is as in `grow`."""
+        item = self._with_own_id(index, item)
         self.items[index] = item
         self._note_call(index, item)
         return _native("output_item.done", index, said, item=item)
@@ -21041,6 +20524,23 @@ class _OpenThought:
         return {"content": [text_part("reasoning", text)]}
 
 
+@dataclass(slots=True)
+class _ShownItem:
+    """An item of the run on the page."""
+
+    host_index: int
+    """Its place among the host's."""
+    began: float
+    thought: _OpenThought | None = None
+    """That of reasoning that the run has not ended."""
+    marker: str = ""
+    """In front of its text."""
+    last_part: int | None = None
+    """The part of its last text."""
+    unshown_arguments: str = ""
+    """Those of a call that wait for more."""
+
+
 class NativeRenderer:
     """Shows one run."""
 
@@ -21072,30 +20572,20 @@ class NativeRenderer:
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
         self._is_compacting = False
-        self._host_indexes: dict[int, int] = {}
-        """The place of each item on the page among the host's, by its output index."""
-        self._markers: dict[int, str] = {}
-        """The marker in front of its text."""
-        self._started: dict[int, float] = {}
-        """When it began."""
-        self._last_part: dict[int, int] = {}
-        """The part of its last text."""
-        self._thoughts: dict[int, _OpenThought] = {}
-        """Those that the run has not ended, by their output indexes."""
-        self._unfollowed: dict[int, _OpenThought] = {}
-        """Those that nothing has followed yet."""
+        self._items: dict[int, _ShownItem] = {}
+        """By their output indexes."""
+        self._unfollowed: dict[int, _ShownItem] = {}
+        """The thoughts that nothing has followed yet."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
-        self._unshown_arguments: dict[int, str] = {}
-        """Those of calls that wait for more, by output index."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
-            case TextDelta() if event.output_index in self._host_indexes:
+            case TextDelta() if event.output_index in self._items:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
                 commentary = Commentary(self.shown)
@@ -21103,7 +20593,7 @@ class NativeRenderer:
                 yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._host_indexes:
+            case ItemDone() if event.output_index in self._items:
                 yield from self._end(event)
             case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
                 # The event only shows on the page that it lasts; the host stores the
@@ -21147,8 +20637,8 @@ class NativeRenderer:
                 host_index: int | None = None
                 if event.output_index in self._commentary:
                     host_index = self._commentary[event.output_index].host_index
-                elif event.output_index is not None:
-                    host_index = self._host_indexes.get(event.output_index)
+                elif event.output_index in self._items:
+                    host_index = self._items[event.output_index].host_index
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
@@ -21211,13 +20701,8 @@ class NativeRenderer:
                 is_failure=has_failed,
                 usage=event.usage,
                 report=self.report,
-                notes=self._notes,
-                note_subjects=[subject for subject in self._note_subjects if subject],
-                failed_attempts=(
-                    self._retries + 1 if has_failed and self._retries else 0
-                ),
             )
-            lines.append(closing_chunk(closing_line(figures), metadata))
+            lines.append(closing_chunk(self.last_line(figures), metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
@@ -21229,45 +20714,53 @@ class NativeRenderer:
             lines.append({**last, **usage})
         yield from lines
 
+    def last_line(self, figures: AnswerFigures) -> str:
+        """Return the line of what an answer took, with what was shown above it."""
+        has_retried = figures.is_failure and self._retries > 0
+        shown = figures._replace(
+            notes=self._notes,
+            note_subjects=[subject for subject in self._note_subjects if subject],
+            failed_attempts=self._retries + 1 if has_retried else 0,
+        )
+        return closing_line(shown)
+
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
-        self._host_indexes[event.output_index] = len(self.shown.items)
-        self._started[event.output_index] = self._now()
+        shown = _ShownItem(len(self.shown.items), self._now())
+        self._items[event.output_index] = shown
         if item_type(event.item) == "reasoning":
-            thought = _OpenThought()
-            self._thoughts[event.output_index] = thought
-            self._unfollowed[event.output_index] = thought
+            shown.thought = _OpenThought()
+            self._unfollowed[event.output_index] = shown
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         """Yield more text, after the marker that waited for it."""
+        shown = self._items[event.output_index]
         marker = self._take_marker()
         if marker:
-            self._markers[event.output_index] = marker
+            shown.marker = marker
         # The page joins the parts of a summary, so all parts are shown as one.
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
         is_thought = event.kind in ("summary", "reasoning")
-        gap = "\n\n" if is_thought and event.part != last_part else ""
-        text = marker + gap + event.text
-        thought = self._thoughts.get(event.output_index)
+        is_next = shown.last_part not in (None, event.part)
+        shown.last_part = event.part
+        text = marker + ("\n\n" if is_thought and is_next else "") + event.text
+        thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
             if thought.ends < _MOST_ENDS:
-                self._unfollowed[event.output_index] = thought
+                self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if event.kind == "arguments":
-            text = self._unshown_arguments.pop(event.output_index, "") + text
-            if len(text) < _FEW_ARGUMENTS:
-                self._unshown_arguments[event.output_index] = text
+            text = shown.unshown_arguments + text
+            shown.unshown_arguments = text if len(text) < _FEW_ARGUMENTS else ""
+            if shown.unshown_arguments:
                 return
         if text:
-            host_index = self._host_indexes[event.output_index]
             said = self._say(event)
-            yield self.shown.grow(host_index, event.kind, text, said)
+            yield self.shown.grow(shown.host_index, event.kind, text, said)
 
     def _say(self, event: TextDelta) -> Chunk:
         """Return the text as a delta of Chat Completions.
@@ -21290,51 +20783,49 @@ class NativeRenderer:
         last as long as the whole answer. Each end has the whole thought, so one that
         goes on again and again has its last end from the run.
         """
-        if follows.output_index in self._thoughts:
+        following = self._items.get(follows.output_index)
+        if following and following.thought:
             return
-        for index, thought in self._unfollowed.items():
-            thought.end = self._now()
-            thought.ends += 1
-            host_index = self._host_indexes[index]
-            item = {**self.shown.items[host_index], **thought.fields()}
-            seconds = round(thought.end - self._started[index])
-            yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        for shown in self._unfollowed.values():
+            if shown.thought:
+                shown.thought.end = self._now()
+                shown.thought.ends += 1
+                begun = self.shown.items[shown.host_index]
+                item = self._thought_item(shown, {**begun, **shown.thought.fields()})
+                yield self.shown.end(shown.host_index, item)
         self._unfollowed = {}
+
+    def _thought_item(self, shown: _ShownItem, item: Item) -> Item:
+        """Return a thought with its duration, up to now or to what followed it."""
+        end = shown.thought.end if shown.thought else None
+        seconds = (self._now() if end is None else end) - shown.began
+        return reasoning_host_item(item, round(seconds))
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        host_index = self._host_indexes[index]
+        shown = self._items[index]
         self._unfollowed.pop(index, None)
-        self._unshown_arguments.pop(index, None)
+        shown.unshown_arguments = ""
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
-                del self._host_indexes[index]
-                item = self._unfinished_thought(index, host_index)
+                del self._items[index]
+                begun = self.shown.items[shown.host_index]
+                item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
+                if shown.thought and shown.thought.texts:
+                    read = {**begun, **shown.thought.fields()}
+                    item = self._thought_item(shown, read)
             case "message":
-                text = self._markers.get(index, "") + event.shown
                 self._has_text = self._has_text or bool(event.shown.strip())
-                item = message_host_item(event.item, text)
+                item = message_host_item(event.item, shown.marker + event.shown)
             case "reasoning":
-                thought = self._thoughts.pop(index, None)
-                end = thought.end if thought else None
-                seconds = (self._now() if end is None else end) - self._started[index]
-                item = reasoning_host_item(event.item, round(seconds))
+                item = self._thought_item(shown, event.item)
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(host_index, item)
+        shown.thought = None
+        yield self.shown.end(shown.host_index, item)
         yield from self.shown.add_files(event.card)
-
-    def _unfinished_thought(self, index: int, host_index: int) -> Item:
-        """Return what stays of a thought that no attempt finished."""
-        begun = self.shown.items[host_index]
-        thought = self._thoughts.pop(index, None)
-        if thought is None or not thought.texts:
-            return {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
-        end = self._now() if thought.end is None else thought.end
-        seconds = round(end - self._started[index])
-        return reasoning_host_item({**begun, **thought.fields()}, seconds)
 
 
 # --------------------------------------------------------------------------------------
@@ -21523,7 +21014,7 @@ class Row:
     bounds: tuple[int, int] | None = None
     """The least and the most of a number; one outside of them becomes the nearest. The
     host shows no reason for a refused value, so nobody is told for a valve. For a key,
-    an administrator is (shells/json_valve.py)."""
+    an administrator is (shells/valve_texts.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""
@@ -21598,11 +21089,9 @@ def _key_field(default: object, row: Row, **limits: Any) -> Any:
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     """Return the rows of a class of settings, by their names."""
-    rows: dict[str, Row] = {}
-    for name, field in valves.model_fields.items():
-        if isinstance(field.json_schema_extra, Row):
-            rows[name] = field.json_schema_extra
-    return rows
+    fields = valves.model_fields.items()
+    extras = {name: field.json_schema_extra for name, field in fields}
+    return {name: row for name, row in extras.items() if isinstance(row, Row)}
 
 
 class OldName(NamedTuple):
@@ -22108,7 +21597,7 @@ class AnswerLog:
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
-# Who asks, as Open WebUI says it to both shells.
+# Who asks, as Open WebUI says it to both shells, and what callers may not set.
 # --------------------------------------------------------------------------------------
 
 
@@ -22148,6 +21637,17 @@ def uses_older_calls(body: JsonObject) -> bool:
     return bool(as_list(body.get("functions"))) and not body.get("tools")
 
 
+def wants_format(body: JsonObject) -> bool:
+    """Say whether a body asks for JSON, as the text or as the arguments of one function."""
+    if value_at(body, "tool_choice", "type") == "function":
+        return True
+    for form in (body.get("response_format"), value_at(body, "text", "format")):
+        kind = form if isinstance(form, str) else as_mapping(form).get("type")
+        if kind not in (None, "text"):
+            return True
+    return False
+
+
 def wants_usage_chunk(body: JsonObject) -> bool:
     """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
     return value_at(body, "stream_options", "include_usage") is True
@@ -22171,6 +21671,8 @@ class ChatCaller(NamedTuple):
     """Whether a program asks for the usage in a chunk of its own, the last one."""
     reads_older_calls: bool = False
     """Whether a program knows no `tool_calls`, but one `function_call`."""
+    wants_format: bool = False
+    """Whether a program reads the JSON that it asked for, and no free text."""
 
     @property
     def is_open_webui(self) -> bool:
@@ -22199,136 +21701,36 @@ class ChatCaller(NamedTuple):
         return self.is_in_channel or self.task == "moa_response_generation"
 
 
-# --------------------------------------------------------------------------------------
-# shells.valve_texts
-#
-# Valves that hold a list of words.
-# --------------------------------------------------------------------------------------
+MAY_SET_KEY = "EXPERT_JSON, caller_may_set,"
+"""How a message about its unknown words begins. The words differ: in the pipe they open
+what is otherwise the administrator's, in the agents any key of a request."""
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas or lines, each of them once.
-
-    Open WebUI's dialog has a field of several lines for a valve with text.
-    """
-    words = (word.strip() for word in text.replace("\n", ",").split(","))
-    return list(dict.fromkeys(word for word in words if word))
+PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 
 
-def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
-    lower = name.lower()
-    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
-
-
-_MAX_SHOWN_WORDS = 5
-_MAX_WORD_CHARACTERS = 40
-"""Both limit a message, because an administrator may paste anything."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
+def left_out_line(
+    who: str,
+    left_out: Mapping[str, str],
+    is_new: Callable[[str], bool],
+    advice: str = PERMISSION_ADVICE,
 ) -> str:
-    """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
-    if not unknown:
+    """Return the line of the log about what a request lost.
+
+    `left_out` has the reason of each name, if the advice does not say it. Each name is
+    logged once per caller: a client sends the same settings again and again.
+    """
+    new: list[str] = []
+    for name, reason in left_out.items():
+        shown = name[:_LONGEST_LEFT_OUT]
+        if is_new(f"{who}: {shown}"):
+            new.append(f"{shown} ({reason})" if reason else shown)
+    if not new:
         return ""
-    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
-    return f"{valve} contains unknown names: {shown}. {advice}"
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_texts
-#
-# A valve that holds a JSON object with documented keys.
-#
-# One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one, a key with any other
-# invalid value gets its default, and the others still apply.
-# --------------------------------------------------------------------------------------
-
-
-_Form = TypeVar("_Form", bound=BaseModel)
-
-_MAX_QUOTED = 80
-"""Characters of an administrator's text that a message repeats."""
-
-
-def read_json_valve(
-    valve: str,
-    text: str,
-    form: type[_Form],
-    consequence: str = "Its default applies.",
-) -> tuple[_Form, Sequence[str]]:
-    """Return the settings in the text of a valve, and what is wrong with them.
-
-    `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value.
-    """
-    given = parse_json_object(text.strip() or "{}")
-    if given is None:
-        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
-    known = form.model_fields
-    accepted: dict[str, object] = {}
-    problems: list[str] = []
-    for key, field in known.items():
-        if key not in given:
-            continue
-        try:
-            form.model_validate({key: given[key]})
-            accepted[key] = given[key]
-            continue
-        except ValidationError as error:
-            nearest = _nearest_allowed(error)
-        effect = consequence
-        if nearest is not None:
-            accepted[key] = nearest
-            effect = f"{nearest:g} applies."
-        shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(
-            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
-        )
-    advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, given, known, advice)
-    if problem:
-        problems.append(problem)
-    return form.model_validate(accepted), tuple(problems)
-
-
-def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
-    """Return what is wrong with an entry of a JSON list; its values are not quoted.
-
-    They may be secrets.
-    """
-    mistake = error.errors(include_url=False, include_input=False)[0]
-    if not mistake["loc"]:
-        return "it is not a JSON object"
-    key = str(mistake["loc"][0])[:_MAX_QUOTED]
-    match mistake["type"]:
-        case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
-        case "missing":
-            return f"`{key}` is missing"
-        case "literal_error":
-            return f"`{key}` has to be {mistake['ctx']['expected']}"
-        case "greater_than_equal":
-            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
-    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def _nearest_allowed(error: ValidationError) -> float | None:
-    """Return the bound that a number exceeds, None for any other mistake."""
-    for detail in error.errors():
-        if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            return None
-        bounds = detail.get("ctx", {})
-        match detail["type"]:
-            case "greater_than_equal":
-                return float(bounds["ge"])
-            case "less_than_equal":
-                return float(bounds["le"])
-    return None
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
 
 
 # --------------------------------------------------------------------------------------
@@ -22434,6 +21836,126 @@ def _join_names(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.failures
+#
+# Reports how an answer ended, to people and to the log, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_NOTHING_SENT = "nothing was sent: {}"
+
+
+def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+    """Log why there is no answer; return the message to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        log.warn(_NOTHING_SENT.format(message))
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message)
+
+
+def report_run(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> RunDone:
+    """Log how a run ended; return it, a failure with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    if trace.removed:
+        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
+        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
+        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
+        log.line(level, text)
+    if trace.skipped:
+        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
+        # alive.
+        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
+        log.note(
+            f"left out events of the stream that cannot be read: {', '.join(counts)}"
+        )
+    if ended.ending.is_failure:
+        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        return ended._replace(ending=ending)
+    used = f", {ended.usage.total} tokens" if ended.usage else ""
+    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return ended
+
+
+def has_unasked_removals(trace: Trace) -> bool:
+    """Say whether the API left out items of the input that it should have read.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
+    return not trace.removed.keys() <= {"turn_boundary"}
+
+
+def _report_failure(
+    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show."""
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    error_type = api_word(error.type)
+    param = api_word(error.param)
+    # The ids by which OpenAI's support finds an answer. After a safety stop the notice
+    # names a `review_target`.
+    notice = error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    # Without an answer, our own message is all that says why.
+    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
+    ending = advised_ending(ended.ending, shell)
+    if ending.kind == "invalid":
+        log.warn(_NOTHING_SENT.format(ending.message))
+    else:
+        log.warn(
+            f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
+            f"param {param}, {', '.join(ids)}. {cause}",
+        )
+    shown = with_error_id(log, message or ending.message)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(message=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
+    shown = words[:_MAX_SHOWN_TEXT]
+    return f"The model's server said: {shown}" if shown else ""
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"
 
 
 # --------------------------------------------------------------------------------------
@@ -22555,6 +22077,148 @@ def _read_entries(
         elif not unread:
             unread = entry
     return rows, unread
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_texts
+#
+# Valves that hold several values: lists of words, and JSON objects.
+#
+# A JSON object replaces many fields that are rarely changed. Its keys are checked one by
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
+    if not unknown:
+        return ""
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
+) -> tuple[_Form, Sequence[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators; `consequence` is what follows from an invalid value.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        mistake = json_mistake(text) or "is not a JSON object"
+        return form(), (f"{valve} {mistake}, so its defaults apply.",)
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        try:
+            form.model_validate({key: given[key]})
+            accepted[key] = given[key]
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, given, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), tuple(problems)
+
+
+def json_mistake(text: str) -> str:
+    """Return that a text is not JSON, and where; empty if it is JSON.
+
+    The text is not quoted, because it may hold secrets.
+    """
+    try:
+        load_json(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        return "is not JSON"
+    return ""
+
+
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            # An empty word is what a missing key has, which nobody writes.
+            words = mistake["ctx"]["expected"].removeprefix("'', ")
+            return f"`{key}` has to be {words}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -22783,175 +22447,6 @@ def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | No
 
 
 # --------------------------------------------------------------------------------------
-# shells.failures
-#
-# Reports how an answer ended, to people and to the log, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
-    """Log why there is no answer; return the message to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        message = error_message(error, shell)
-        log.warn(f"nothing was sent: {message}")
-    else:
-        message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem "
-            "persists, give an administrator the error id."
-        )
-        log.line("ERROR", describe_exception(error))
-    return with_error_id(log, message)
-
-
-def report_run(
-    log: AnswerLog,
-    ended: RunDone,
-    shell: Shell,
-    *,
-    is_admin: bool,
-    message: str = "",
-) -> RunDone:
-    """Log how a run ended; return it, a failure with the message to show.
-
-    Administrators also see what the server said. `message` replaces the ending's own.
-    """
-    trace = ended.trace
-    if trace.removed:
-        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
-        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
-        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
-        log.line(level, text)
-    if trace.skipped:
-        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
-        # alive.
-        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
-        log.note(
-            f"left out events of the stream that cannot be read: {', '.join(counts)}"
-        )
-    if ended.ending.is_failure:
-        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
-        return ended._replace(ending=ending)
-    used = f", {ended.usage.total} tokens" if ended.usage else ""
-    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-    return ended
-
-
-def has_unasked_removals(trace: Trace) -> bool:
-    """Say whether the API left out items of the input that it should have read.
-
-    With the reason `turn_boundary` it only drops the reasoning of past turns, as
-    documented.
-    """
-    return not trace.removed.keys() <= {"turn_boundary"}
-
-
-def _report_failure(
-    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
-) -> Ending:
-    """Log how a run failed; return its ending with the message to show."""
-    trace = ended.trace
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    error_type = api_word(error.type)
-    param = api_word(error.param)
-    answer = server_message(log, f"{trace.subject} {error.message}".strip())
-    # Without an answer, our own message is all that says why.
-    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
-    log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-        f"param {param}, {_ids_in_log(trace)}. {cause}",
-    )
-    ending = advised_ending(ended.ending, shell)
-    shown = with_error_id(log, message or ending.message)
-    if is_admin:
-        shown = f"{shown} {answer}".strip()
-    return ending._replace(message=shown)
-
-
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return the ids by which OpenAI's support finds an answer, for the log.
-
-    After a safety stop the notice names a `review_target`.
-    """
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
-
-
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(log: AnswerLog, text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
-    shown = words[:_MAX_SHOWN_TEXT]
-    return f"The model's server said: {shown}" if shown else ""
-
-
-def with_error_id(log: AnswerLog, message: str) -> str:
-    """Return a message with the id by which an administrator finds it in the log."""
-    return f"{message} (Error id: {log.run_id})"
-
-
-# --------------------------------------------------------------------------------------
-# shells.caller_settings
-#
-# The messages about `caller_may_set`: what callers may set in addition to their chat.
-#
-# The words differ: in the pipe they open what is otherwise the administrator's, in the
-# agents any key of a request. The messages are the same.
-# --------------------------------------------------------------------------------------
-
-
-_SETTING = "caller_may_set"
-_LONGEST_LEFT_OUT = 60
-_MAX_LEFT_OUT = 50
-"""Callers choose names, and how many they send."""
-
-
-def unknown_permissions(
-    words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words that have no effect; empty if there are none."""
-    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
-
-
-PERMISSION_ADVICE = f" ({_SETTING} in EXPERT_JSON says what a request may set)"
-
-
-def left_out_line(
-    who: str,
-    left_out: Mapping[str, str],
-    is_new: Callable[[str], bool],
-    advice: str = PERMISSION_ADVICE,
-) -> str:
-    """Return the line of the log about what a request lost.
-
-    `left_out` has the reason of each name, if the advice does not say it. Each name is
-    logged once per caller: a client sends the same settings again and again.
-    """
-    new: list[str] = []
-    for name, reason in left_out.items():
-        shown = name[:_LONGEST_LEFT_OUT]
-        if is_new(f"{who}: {shown}"):
-            new.append(f"{shown} ({reason})" if reason else shown)
-    if not new:
-        return ""
-    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
-
-
-# --------------------------------------------------------------------------------------
 # strategies.context
 #
 # The context that a strategy gives the model to read, in addition to the chat.
@@ -23043,8 +22538,12 @@ class RunMetadata(NamedTuple):
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
 
-    def describe(self, notes: int = 0) -> str:
-        """Return the line that users read; `notes` are the lines above it."""
+    def describe(self) -> str:
+        """Return the line that users read where there are none above it."""
+        return closing_line(self.figures())
+
+    def figures(self) -> AnswerFigures:
+        """Return what the last line of an answer tells."""
         usage = self.usage if self.usage.total else None
         report = AnswerReport(
             cost=self.cost if self.cost and self.cost.dollars else None,
@@ -23053,8 +22552,7 @@ class RunMetadata(NamedTuple):
             tool_calls=self.tool_calls,
         )
         is_failure = self.ending != "completed"
-        figures = AnswerFigures(self.latency, is_failure, usage, report, notes)
-        return closing_line(figures)
+        return AnswerFigures(self.latency, is_failure, usage, report)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -23073,6 +22571,156 @@ class RunMetadata(NamedTuple):
             "cached_tokens": self.usage.cached,
             "reasoning_tokens": self.usage.reasoning,
         }
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guard
+#
+# Checks calls before they are made: tool, arguments, and no repeated failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself.
+# --------------------------------------------------------------------------------------
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+"""The first line of what the model reads of a tool that raised; the cause follows."""
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that raised is not made again.
+
+    One that returned an error, or took too long, may be: "try again later" is an error
+    too.
+
+    These are the tools of a run and the judge of their calls.
+    """
+
+    holds_calls = False
+    """Nobody is asked before the host may see a call, so calls are shown at once."""
+
+    def __init__(
+        self, tools: CallableTools, next_judge: CallJudge | None = None
+    ) -> None:
+        """Start without failures; `next_judge` decides about the calls left over."""
+        self._tools = tools
+        self._next_judge = next_judge
+        self._failed: set[str] = set()
+        """The signatures of the calls that raised."""
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._tools.parameters(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        if self._signature(name, arguments) in self._failed:
+            return _TOOL_REPEATED_TEXT
+        return None
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here, or left."""
+        refused: dict[str, Verdict] = {}
+        for call in calls:
+            why = self.refusal(call)
+            if why:
+                result = ToolResult(why, failed=True)
+                refused[call["call_id"]] = Verdict(call, result)
+        allowed = [call for call in calls if call["call_id"] not in refused]
+        judgment = Judgment([Verdict(call) for call in allowed])
+        if self._next_judge:
+            judgment = await self._next_judge.judge(allowed)
+        judged = iter(judgment.verdicts)
+        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
+        return Judgment(verdicts, judgment.question)
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that raised in an earlier round."""
+        name = str(call.get("name") or "")
+        with suppress(ValueError):
+            self._failed.add(self._signature(name, parse_arguments(call)))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool."""
+        return self._tools.call_kind(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool, and remember a call that raised.
+
+        The loop ends a call that takes too long with a CancelledError, which is no
+        Exception; a tool's own time limit raises a TimeoutError.
+        """
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        try:
+            return await self._tools.call(name, arguments)
+        except TimeoutError:
+            raise
+        except (Exception, SystemExit):
+            self._failed.add(self._signature(name, arguments))
+            raise
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is equal for calls with the same checked arguments."""
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    arguments = read_arguments(call)
+    if arguments is None:  # some models write null for none
+        return {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the error of the first value that is not an option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        node = as_mapping(properties.get(name))
+        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
+        options = [_option_text(option) for option in as_list(listed)]
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _option_text(value: object) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1.0 is 1 in JSON Schema
+    return str(value)
 
 
 # --------------------------------------------------------------------------------------
@@ -23242,6 +22890,10 @@ STRATEGY_NAMES: Mapping[str, str] = {
 """The strategies by their ids. They are one loop under two names (R7)."""
 
 
+_MAX_CALLS = 1000
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
+
+
 class StrategyParameters(BaseModel):
     """What a strategy has to do, and the keys of AGENT_JSON.
 
@@ -23397,6 +23049,32 @@ class StrategyParameters(BaseModel):
         least, most = bounds
         return clamp_number(value, least, most, least)
 
+    def budget(self, calls: int = _MAX_CALLS) -> Budget:
+        """Return the limits of an answer, which may make so many `calls`."""
+        return Budget(
+            rounds=self.maximum_iterations,
+            calls=calls,
+            seconds=self.maximum_seconds,
+            tokens=self.maximum_tokens,
+        )
+
+    def call_texts(self, calls: int = _MAX_CALLS) -> CallTexts:
+        """Return what the model reads of a call that failed or was not made.
+
+        Those about rounds and failures are specified
+        (docs/reference/pipelines-server.md, "Texts for the model").
+        """
+        return CallTexts(
+            failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
+            rounds=f"Maximum iteration limit ({self.maximum_iterations}) reached. Cannot "
+            "call tool '{tool}'. Please consider increasing the iteration limit.",
+            calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
+            seconds=f"Time limit ({self.maximum_seconds:g} s) reached. Cannot call tool "
+            "'{tool}'.",
+            tokens=f"Token limit ({self.maximum_tokens}) reached. Cannot call tool "
+            "'{tool}'.",
+        )
+
 
 PARAMETERS = rows_of(StrategyParameters)
 """The rows of the parameters, by their names."""
@@ -23435,207 +23113,6 @@ class ParameterValves(StoredValves):
         return {
             rows[name].parameter: value for name, value in self if rows[name].parameter
         }
-
-
-# --------------------------------------------------------------------------------------
-# strategies.guard
-#
-# Checks calls before they are made: tool, arguments, and no repeated failure.
-#
-# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
-# and a model that reads one can correct itself.
-# --------------------------------------------------------------------------------------
-
-
-TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-"""The first line of what the model reads of a tool that raised; the cause follows."""
-_TOOL_REPEATED_TEXT = (
-    "tool invoke error: repeated failure detected; skipped duplicate call"
-)
-
-
-class GuardedTools:
-    """Tools whose calls are checked; a call that raised is not made again.
-
-    One that returned an error, or took too long, may be: "try again later" is an error
-    too.
-
-    These are the tools of a run and the judge of their calls.
-    """
-
-    holds_calls = False
-    """Nobody is asked before the host may see a call, so calls are shown at once."""
-
-    def __init__(
-        self, tools: CallableTools, next_judge: CallJudge | None = None
-    ) -> None:
-        """Start without failures; `next_judge` decides about the calls left over."""
-        self._tools = tools
-        self._next_judge = next_judge
-        self._failed: dict[str, Item] = {}
-
-    def refusal(self, call: Item) -> str | None:
-        """Return the error text of a call that may not be made, or None."""
-        name = str(call.get("name") or "")
-        schema = self._tools.parameters(name)
-        if schema is None:
-            return f"there is not a tool named {name}"
-        try:
-            arguments = parse_arguments(call)
-        except ValueError as error:
-            return f"tool arguments parse error: {error}"
-        _, invalid = check_arguments(arguments, schema)
-        problem = _option_error(arguments, schema) or invalid
-        if problem:
-            return f"tool arguments validation error: {problem}"
-        if self._signature(name, arguments) in self._failed:
-            return _TOOL_REPEATED_TEXT
-        return None
-
-    async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Refuse the calls that may not be made; all others are made here, or left."""
-        refused: dict[str, Verdict] = {}
-        for call in calls:
-            why = self.refusal(call)
-            if why:
-                result = ToolResult(why, failed=True)
-                refused[call["call_id"]] = Verdict(call, result)
-        allowed = [call for call in calls if call["call_id"] not in refused]
-        judgment = Judgment([Verdict(call) for call in allowed])
-        if self._next_judge:
-            judgment = await self._next_judge.judge(allowed)
-        judged = iter(judgment.verdicts)
-        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
-        return Judgment(verdicts, judgment.question)
-
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that raised, for later rounds."""
-        return list(self._failed.values())
-
-    def record_failed_call(self, call: Item) -> None:
-        """Remember a call that raised in an earlier round."""
-        with suppress(ValueError):
-            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-        return self._tools.call_kind(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool, and remember a call that raised.
-
-        The loop ends a call that takes too long with a CancelledError, which is no
-        Exception; a tool's own time limit raises a TimeoutError.
-        """
-        if self._signature(name, arguments) in self._failed:
-            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        try:
-            return await self._tools.call(name, arguments)
-        except TimeoutError:
-            raise
-        except (Exception, SystemExit):
-            self._record_failure(name, arguments)
-            raise
-
-    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember a call, so that it is not made again."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is equal for calls with the same checked arguments."""
-        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
-        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
-
-
-def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError without a JSON object."""
-    arguments = read_arguments(call)
-    if arguments is None:  # some models write null for none
-        return {}
-    if not isinstance(arguments, dict):
-        raise ValueError("the arguments are not a JSON object")
-    return arguments
-
-
-def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the error of the first value that is not an option; empty without one."""
-    properties = as_mapping(schema.get("properties"))
-    for name, value in arguments.items():
-        node = as_mapping(properties.get(name))
-        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
-        options = [_option_text(option) for option in as_list(listed)]
-        if not options or value is None:
-            continue
-        text = _option_text(value)
-        if text not in options:
-            return f"parameter '{name}' value {text!r} not in options {options}"
-    return ""
-
-
-def _option_text(value: object) -> str:
-    """Return a value in the form in which options are compared."""
-    if isinstance(value, Mapping) and "value" in value:
-        return _option_text(value["value"])
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # 1.0 is 1 in JSON Schema
-    return str(value)
-
-
-# --------------------------------------------------------------------------------------
-# strategies.limits
-#
-# The budget of a strategy, and the texts for the model when it is used up.
-#
-# The texts about rounds and failures are specified
-# (docs/reference/pipelines-server.md, "Texts for the model").
-# --------------------------------------------------------------------------------------
-
-
-MAX_CALLS = 1000
-"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
-
-
-def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return the limits of an answer."""
-    return Budget(
-        rounds=parameters.maximum_iterations,
-        calls=MAX_CALLS,
-        seconds=parameters.maximum_seconds,
-        tokens=parameters.maximum_tokens,
-    )
-
-
-def build_call_texts(
-    parameters: StrategyParameters, calls: int = MAX_CALLS
-) -> CallTexts:
-    """Return what the model reads of a call that failed or was not made.
-
-    `calls` is how many an answer may make.
-    """
-    return CallTexts(
-        failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
-        rounds=f"Maximum iteration limit ({parameters.maximum_iterations}) reached. Cannot call "
-        "tool '{tool}'. Please consider increasing the iteration limit.",
-        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
-        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
-        "tool '{tool}'.",
-        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
-        "'{tool}'.",
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -24592,6 +24069,15 @@ def parse_chat(
     return Chat(instructions, parts, records, notices)
 
 
+def takes_back_thoughts(caller: ChatCaller, endpoint: Endpoint) -> bool:
+    """Say whether the server gets the thoughts that a program gives back.
+
+    A program runs its tools itself, and some models take no call without the thought
+    before it. OpenAI's servers take none that they have not encrypted.
+    """
+    return not (caller.is_open_webui or endpoint.serves_openai)
+
+
 class OfferedTools(NamedTuple):
     """Tools in the API's form, with the functions' own names and `tool_choice`."""
 
@@ -24686,10 +24172,32 @@ def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
 
 
 # --------------------------------------------------------------------------------------
-# manifold.costs
+# manifold.models
 #
-# What the responses to a request cost.
+# The model that answers, what is told of its end, and what its responses cost.
 # --------------------------------------------------------------------------------------
+
+
+def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+    """Return the model that answers: the successor of one that was switched off.
+
+    Azure ends its models on other days than OpenAI.
+    """
+    successor = None if endpoint.is_azure else replacement(asked, utc_today())
+    return successor or asked
+
+
+def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
+    """Return the notice about the end of a model; empty unless it is near.
+
+    At Azure the catalog's day is not told, which is OpenAI's, but that of an
+    administrator is.
+    """
+    openais_day = resolve_model(asked.id).facts.shutdown
+    if endpoint.is_azure and asked.facts.shutdown == openais_day:
+        return ""
+    answering = answering_model(asked, endpoint)
+    return retirement_notice(asked, utc_today(), answering)
 
 
 def cost_of_request(
@@ -24734,12 +24242,31 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
         caller.host_model,
         has_usage_chunk=caller.wants_usage_chunk,
         has_older_calls=caller.reads_older_calls,
+        has_format=caller.wants_format,
     )
 
 
-def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
+def context_sources(context: object) -> list[Chunk]:
+    """Return the entries of an agent's context as sources of the page.
+
+    The page has them before those of the answer, also where the answer goes on: `[1]`
+    in its text is the first of them.
+    """
+    return [source_data(name, text, url) for name, text, url in read_context(context)]
+
+
+def whole_completion(
+    ended: RunDone, model: str, report: AnswerReport, *, has_format: bool = False
+) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model, report)
+    return completion(
+        ended,
+        _completion_id(),
+        unix_seconds(),
+        model,
+        report,
+        has_format=has_format,
+    )
 
 
 def page_result(
@@ -24762,6 +24289,36 @@ def page_result(
     return result
 
 
+class OpenMessages:
+    """The messages of a run that have not ended, with their texts so far."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, Item] = {}
+        self._texts: defaultdict[int, list[str]] = defaultdict(list)
+
+    def note(self, event: object) -> None:
+        """Note an event of the run."""
+        match event:
+            case ItemAdded(index, item) if item_type(item) == "message":
+                self._begun[index] = item
+            case TextDelta(index, "text" | "refusal", _, text):
+                self._texts[index].append(text)
+            case ItemDone(index):
+                self._begun.pop(index, None)
+
+    def end(self) -> list[ItemDone]:
+        """Return the ends of those that a failure left open, and that have a text."""
+        ends: list[ItemDone] = []
+        for index, item in self._begun.items():
+            text = "".join(self._texts[index])
+            if text:
+                message = {**item, **text_message("assistant", text)}
+                cut = {**message, "status": "incomplete"}
+                ends.append(ItemDone(index, cut, shown=text))
+        self._begun = {}
+        return ends
+
+
 def log_refusal(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
@@ -24780,6 +24337,12 @@ def log_refusal(
 def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
     """Write a line with what an agent's answer took."""
     log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+
+
+def log_status(log: AnswerLog, line: Status) -> Status:
+    """Log a status line with what the server said; return it without, for people."""
+    log.warn(f"{line.message} {server_message(log, line.reason)}".strip())
+    return line._replace(tried=None, reason="")
 
 
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
@@ -24834,35 +24397,6 @@ def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
-# manifold.models
-#
-# The model that answers, and what is told of its end.
-# --------------------------------------------------------------------------------------
-
-
-def answering_model(asked: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
-    """Return the model that answers: the successor of one that was switched off.
-
-    Azure ends its models on other days than OpenAI.
-    """
-    successor = None if endpoint.is_azure else replacement(asked, utc_today())
-    return successor or asked
-
-
-def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
-    """Return the notice about the end of a model; empty unless it is near.
-
-    At Azure the catalog's day is not told, which is OpenAI's, but that of an
-    administrator is.
-    """
-    openais_day = resolve_model(asked.id).facts.shutdown
-    if endpoint.is_azure and asked.facts.shutdown == openais_day:
-        return ""
-    answering = answering_model(asked, endpoint)
-    return retirement_notice(asked, utc_today(), answering)
-
-
-# --------------------------------------------------------------------------------------
 # manifold.request_settings
 #
 # What the valves of both shells decide about a request and about its calls of tools.
@@ -24907,6 +24441,22 @@ def settings_of_valves(
     )
 
 
+def left_out_parameters(
+    asked: JsonObject, request: ResponsesRequest
+) -> tuple[dict[str, str], list[str]]:
+    """Return the parameters that are asked for and not sent, with the reason of each.
+
+    With them the messages about values that no API takes.
+    """
+    missing, errors = unsent_parameters(asked, request)
+    reasons: dict[str, str] = {}
+    for name in missing:
+        reasons[name] = "not known to the API"
+        if is_api_parameter(name):
+            reasons[name] = f"not taken by {request.model}"
+    return reasons, errors
+
+
 def request_timeouts(
     keys: ExpertKeys, model: ResolvedModel, total: float = 0
 ) -> Timeouts:
@@ -24933,6 +24483,61 @@ def call_limits(
         characters=valves.TOOL_OUTPUT_CHARACTERS,
         own=[*timeouts.by_pattern, *others],
     )
+
+
+# --------------------------------------------------------------------------------------
+# manifold.http_failures
+#
+# A failure as a response of its own, in the one form that both servers pass on as it is.
+#
+# Open WebUI and the Pipelines server send a dict with the status 200. What `model_dump` of
+# a model of pydantic returns they pass on: a response keeps its status and its headers
+# (docs/reference/open-webui.md, "Answers to programs"; docs/reference/pipelines-server.md,
+# "Forms of an answer").
+# --------------------------------------------------------------------------------------
+
+
+NOT_AGAIN = "x-should-retry"
+"""The header that says whether to ask again, to clients of OpenAI and Anthropic."""
+
+
+class _DumpedResponse(BaseModel):
+    """A response that the server unpacks from here."""
+
+    response: Any
+
+    def model_dump(self, **_: Any) -> Any:
+        return self.response
+
+
+def failure_headers(ended: RunDone) -> dict[str, str]:
+    """Return the headers by which a program decides whether and when it asks again."""
+    headers: dict[str, str] = {}
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        headers["Retry-After"] = str(seconds)
+    if ended.output:
+        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
+        # header says no. This answer has cost money, and its tools have run.
+        headers[NOT_AGAIN] = "false"
+    return headers
+
+
+def failed_answer(
+    response: Callable[..., Any] | None,
+    result: Chunk,
+    status: int,
+    headers: Mapping[str, str],
+) -> Any:
+    """Return a result with the status of a failure, as a `response` of the server.
+
+    A server without such responses gets the result alone.
+    """
+    if response is None:
+        return result
+    body = json.dumps(whole_characters(result))
+    sent = {"Content-Type": "application/json", **headers}
+    return _DumpedResponse(response=response(body, status, sent))
 
 
 # --------------------------------------------------------------------------------------
@@ -25689,7 +25294,6 @@ class _ContainerProcess:
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
@@ -27959,6 +27563,11 @@ class PipelineCaller(ChatCaller):
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
     @property
+    def name_in_log(self) -> str:
+        """What the log calls whoever asks."""
+        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
+
+    @property
     def answer(self) -> str:
         """The key of what is kept for one answer; empty without a chat."""
         return f"{self.workspace}/{self.message_id}" if self.chat_id else ""
@@ -28006,6 +27615,8 @@ class AgentRequest(NamedTuple):
     own_tools: OwnToolSettings = OwnToolSettings()
     take_notices: Callable[[], Sequence[str]] = tuple
     """Returns what is read above a complete answer; it is shown then."""
+    has_wish: bool = False
+    """Whether the last message only says how to answer the one before it again."""
     debug: bool = False
     on_request: Callable[[ResponsesRequest], object] = ignore_report
     pictures: PictureMemory | None = None
@@ -28103,8 +27714,7 @@ class DelegateTool:
                 seconds = min(seconds, self.spending.seconds_left)
             try:
                 async with asyncio.timeout(seconds):
-                    budget = build_budget(request.parameters)
-                    spending = Spending(budget, self.spending)
+                    spending = Spending(request.parameters.budget(), self.spending)
                     return await self.run_task(request, spending)
             except TimeoutError:
                 return tool_error("the time of the task is used up.")
@@ -28557,7 +28167,6 @@ def read_earlier_rounds(
     # What the answers of the model noted, and their calls that we signed.
     usages: list[Usage] = []
     seconds: list[float] = []
-    noted_failures: list[Item] = []  # of our own tools
     signed_calls: list[Item] = []  # only those kept their names
     for turn in turns:
         usage = _read_usage(turn)
@@ -28566,7 +28175,6 @@ def read_earlier_rounds(
         noted_seconds = turn.notes.get("seconds")
         if isinstance(noted_seconds, int | float):
             seconds.append(noted_seconds)
-        noted_failures += content_parts(turn.notes.get("failed"))
         for item, _ in turn.items:
             if is_call(item) and item.get("name"):
                 signed_calls.append(item)
@@ -28577,7 +28185,7 @@ def read_earlier_rounds(
             usages=tuple(usages),
             seconds=sum(seconds),
         ),
-        failed=(*_find_failed_calls(calls, outputs), *noted_failures),
+        failed=tuple(_find_failed_calls(calls, outputs)),
         answers=answers,
         signed_calls=tuple(signed_calls) if answers else (),
         open_turn=open_turn,
@@ -28938,7 +28546,13 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     if earlier.open_turn:
         messages = drop_last_turn_details(messages, turns)
     messages = drop_question_calls(messages)
-    chat = parse_chat(messages, sign, parameters)
+    chat = parse_chat(
+        messages,
+        sign,
+        parameters,
+        has_wish=request.has_wish,
+        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
+    )
     parts = without_commands(chat.parts)
 
     # The tools, the fields, and what the agent is told.
@@ -28962,6 +28576,13 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     # The Pipelines server has no library that makes a large image smaller.
     parts = resolve_images([*memories(parameters), *parts], lambda _large: b"")
     items = build_input(parts, chat.records, origin)
+    asks_for_json = "json" in chat.instructions.lower()
+    if (
+        asks_for_json
+        and value_at(first_request.text, "format", "type") == "json_object"
+    ):
+        # OpenAI looks for the word in the input alone, and refuses the format without.
+        items = [text_message("developer", "Answer with JSON."), *items]
     maker = earlier.open_origin
     is_readable = maker is not None and origin.can_decrypt(maker)
     items += replay_output(earlier.open_turn, with_reasoning=is_readable)
@@ -29253,7 +28874,7 @@ class ChatJudge:
             limits=self._own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
-            texts=build_call_texts(request.parameters),
+            texts=request.parameters.call_texts(),
             judge=self,
         )
 
@@ -29269,10 +28890,6 @@ class ChatJudge:
                 return True
         names = (*self._own_names, *self._host_names)
         return any(self._approver.rule_for(name) == "ask" for name in names)
-
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that failed, for later rounds."""
-        return self._tools.failed_calls()
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
         """Return what happens to the calls.
@@ -29603,6 +29220,9 @@ class _Agent:
             ),
             partial(is_as_configured, request, prepared),
         )
+        self._messages = OpenMessages()
+        self._cut: list[ItemDone] = []
+        """The messages that a failure of the current response has cut."""
         self._run_end = RunDone(COMPLETED)
         self._round: RoundDone | None = None
         """The last response that is complete."""
@@ -29635,25 +29255,9 @@ class _Agent:
             trace=self._run_end.trace,
         )
 
-    def own_cost(self) -> Cost | None:
-        """Return what this call cost, also where another server has other prices.
-
-        Limits in money count it.
-        """
-        usages = self._spending.own_usages
-        if not usages:
-            return None
-        facts = self._request.model.facts
+    def cost_of(self, usages: Sequence[Usage], facts: ModelFacts) -> Cost | None:
+        """Return what responses of the answer cost, with the prices of `facts`."""
         endpoint = self._request.endpoint
-        return cost_of_request(self._prepared.request, endpoint, facts, usages)
-
-    def shown_cost(self) -> Cost | None:
-        """Return what the answer cost so far, unless only its server knows prices."""
-        endpoint = self._request.endpoint
-        facts = self._request.model.facts
-        if not endpoint.serves_openai:
-            facts = facts._replace(prices=None)
-        usages = self._spending.usages
         return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
     async def run(self) -> AsyncGenerator[AgentEvent, None]:
@@ -29689,6 +29293,7 @@ class _Agent:
         """Yield what is shown of an event of the run; calls have their tools' names."""
         if isinstance(event, RunEvent):
             self._learning.note(event)
+            self._messages.note(event)
         match event:
             case RoundStarted():
                 yield from self._begin_round(event)
@@ -29698,6 +29303,11 @@ class _Agent:
                 yield event
             case RunDone():
                 yield from self._end_run(event)
+            case ResponseDone():
+                yield from self._end_messages()
+                yield event
+            case Status():
+                yield log_status(self._request.log, event)
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
@@ -29732,6 +29342,7 @@ class _Agent:
         """Yield that the model is asked."""
         if self._round_step:
             yield self._steps.end(self._round_step)
+        self._cut = []
         self._delegated = self._spending.take_delegated()
         self._round_began = self._noted_until
         yield StateChanged("thinking")
@@ -29752,8 +29363,10 @@ class _Agent:
                 self._model_step, usage=event.usage, failed=event.is_failure
             )
             self._model_step = None
-            if not event.is_failure:
-                yield self._build_round_end(event)
+            yield from self._end_messages()  # a stream that was cut has no other end
+            cut = [(end.output_index, end.item) for end in self._cut]
+            whole = event._replace(items=(*event.items, *cut))
+            yield self._build_round_end(whole)
         if judgment.question:
             return
         made = [verdict.call for verdict in judgment.verdicts if verdict.is_made]
@@ -29768,6 +29381,17 @@ class _Agent:
             )
             self._call_steps[call["call_id"]] = step
             yield step
+
+    def _end_messages(self) -> list[ItemDone]:
+        """Return the ends of messages that a failure left open.
+
+        The next turn gets them with the reasoning before them. Commentary that was cut
+        is no answer.
+        """
+        ends = self._messages.end()
+        cut = [end for end in ends if not is_commentary(end.item)]
+        self._cut += cut
+        return cut
 
     def _end_run(self, event: RunDone) -> Iterator[AgentEvent]:
         """Yield the end of the last round; its calls may be left to the host.
@@ -29804,7 +29428,6 @@ class _Agent:
             "style": self._prepared.style,
             "usage": counts,
             "seconds": round(self._noted_until - self._round_began, 3),
-            "failed": self._judge.failed_calls(),
             "allowed": sorted(self._judge.new_permissions),
         }
         return RoundEnded(
@@ -29834,21 +29457,25 @@ async def run_agent(
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
     """
-    spending = Spending(build_budget(request.parameters))
+    spending = Spending(request.parameters.budget())
     agent: _Agent | None = None
     kind = "cancelled"
     try:
         try:
             agent = await _start_agent(request, make_provider, spending)
         except ResponsesError as refused:
-            ended = RunDone(ending_of_exception(refused, has_begun=False))
+            ended = refused_run(refused)
         else:
             async with aclosing(agent.run()) as events:
                 async for event in events:
                     yield event
             ended = agent.build_run_end()
         kind = ended.ending.kind
-        report = AnswerReport(cost=agent.own_cost() if agent else None)
+        # Limits in money count what this call cost, also where another server has other
+        # prices.
+        own = spending.own_usages
+        cost = agent.cost_of(own, request.model.facts) if agent and own else None
+        report = AnswerReport(cost=cost)
         if agent is not None and not agent.is_over:
             yield report
             yield ended
@@ -29912,7 +29539,13 @@ async def _start_agent(
 def _build_metadata(
     request: AgentRequest, spending: Spending, ending: str, agent: _Agent | None
 ) -> RunMetadata:
-    """Return what an answer took; there is no agent if the question was refused."""
+    """Return what an answer took; there is no agent if the question was refused.
+
+    What it cost is not known if only its server knows prices.
+    """
+    facts = request.model.facts
+    if not request.endpoint.serves_openai:
+        facts = facts._replace(prices=None)
     return RunMetadata(
         strategy=request.strategy,
         model=request.model.id,
@@ -29920,9 +29553,9 @@ def _build_metadata(
         rounds=spending.rounds,
         tool_calls=spending.calls,
         latency=spending.seconds,
-        cost=agent.shown_cost() if agent else None,
+        cost=agent.cost_of(spending.usages, facts) if agent else None,
         usage=spending.total_usage,
-        window_share=window_share(spending.last_usage, request.model.facts),
+        window_share=window_share(spending.last_usage, facts),
     )
 
 
@@ -29945,10 +29578,6 @@ _Result = TypeVar("_Result")
 
 KEEPALIVE_CHUNK: AnswerPiece = {"choices": []}
 """Open WebUI passes over it."""
-CLIENTS_KEEPALIVE_CHUNK: AnswerPiece = {
-    "choices": [{"index": 0, "delta": {}, "finish_reason": None}]
-}
-"""The same for programs, some of which read the first choice of each chunk."""
 
 _LEASE_SECONDS = 5.0
 """How long an answer may go unread before it is cancelled: its reader has left."""
@@ -30236,6 +29865,8 @@ class AttachedToChat(NamedTuple):
     """What its tools may be called, by the ids of their toolkits and servers."""
     files: tuple[tuple[str, str], ...] = ()
     """The ids and names of files."""
+    has_wish: bool = False
+    """Whether the last message only says how to answer the one before it again."""
 
 
 def read_inlet_context(
@@ -30251,6 +29882,8 @@ def read_inlet_context(
     }
     if user is not None and user.get("role") == "admin":
         context["is_admin"] = True
+    if metadata.get("regeneration_message_id"):
+        context["has_wish"] = True
     tool_ids = as_list(metadata.get("tool_ids"))
     if tool_ids:
         context["tool_ids"] = tool_ids
@@ -30260,6 +29893,26 @@ def read_inlet_context(
             {key: as_mapping(file).get(key) for key in _FILE_KEYS} for file in files
         ]
     return context
+
+
+def accepted_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a body that the server takes as Chat Completions mean it.
+
+    Programs leave out `stream` if they read none, but the server then streams. It rejects
+    messages without a text, in which programs tell calls (schemas.py:6 and :12).
+    """
+    accepted = {**body, "stream": bool(body.get("stream"))}
+    messages = body.get("messages")
+    if isinstance(messages, list):
+        accepted["messages"] = [
+            (
+                {**message, "content": ""}
+                if isinstance(message, Mapping) and message.get("content") is None
+                else message
+            )
+            for message in messages
+        ]
+    return accepted
 
 
 def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
@@ -30274,6 +29927,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         is_admin=context.get("is_admin") is True,
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=False,
+        wants_format=wants_format(body),
         **ids,
     )
 
@@ -30298,7 +29952,11 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
         else:
             toolkit_ids.add(tool_id.removeprefix("openapi:"))
     tool_names = HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
-    return AttachedToChat(tool_names=tool_names, files=tuple(files))
+    return AttachedToChat(
+        tool_names=tool_names,
+        files=tuple(files),
+        has_wish=context.get("has_wish") is True,
+    )
 
 
 def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
@@ -30433,7 +30091,14 @@ class HostFiles:
         """Store a file, return its row; raises HostFileError."""
         name, media_type = stored_name(name)
         boundary = token_hex(16)
-        body = _build_form(name, media_type, content, boundary)
+        head = (
+            f"--{boundary}\r\n"
+            'Content-Disposition: form-data; name="file"; '
+            f'filename="{_header_text(name)}"\r\n'
+            f"Content-Type: {_header_text(media_type)}\r\n\r\n"
+        )
+        end = f"\r\n--{boundary}--"
+        body = head.encode("utf-8", "replace") + content + end.encode()
         form_type = f"multipart/form-data; boundary={boundary}"
         return await self._call_json("POST", "files/?process=false", body, form_type)
 
@@ -30552,17 +30217,6 @@ async def _read_body(response: aiohttp.ClientResponse) -> bytes:
             raise HostFileError(f"Open WebUI sent more than {_MAX_ANSWER_BYTES} bytes.")
         if not chunk:
             return bytes(body)
-
-
-def _build_form(name: str, media_type: str, content: bytes, boundary: str) -> bytes:
-    head = (
-        f"--{boundary}\r\n"
-        'Content-Disposition: form-data; name="file"; '
-        f'filename="{_header_text(name)}"\r\n'
-        f"Content-Type: {_header_text(media_type)}\r\n\r\n"
-    )
-    end = f"\r\n--{boundary}--"
-    return head.encode("utf-8", "replace") + content + end.encode()
 
 
 def _header_text(text: str) -> str:
@@ -30763,13 +30417,9 @@ def pipelines_folder() -> str:
 # --------------------------------------------------------------------------------------
 
 
-_PAGE_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
-_MARKDOWN_CODE = re.compile("`([^`]*)`")
-
-
-def _plain_quotes(text: str) -> str:
-    """Return Markdown with quotes for backticks: the page shows plain text."""
-    return _MARKDOWN_CODE.sub(_PAGE_QUOTES, text)
+_IN_QUOTES = "\N{LEFT DOUBLE QUOTATION MARK}\\1\N{RIGHT DOUBLE QUOTATION MARK}"
+_quote_code = partial(re.compile("`([^`]*)`").sub, _IN_QUOTES)
+"""Puts quotes in the place of Markdown's backticks: the page shows plain text."""
 
 
 class Valves(SharedValves, ParameterValves):
@@ -30779,7 +30429,7 @@ class Valves(SharedValves, ParameterValves):
     """
 
     model_config = ConfigDict(
-        json_schema_extra=page_schema("pipelines", SHARED, _plain_quotes)
+        json_schema_extra=page_schema("pipelines", SHARED, _quote_code)
     )
     old_names = old_names("pipelines", AgentExpertKeys)
 
@@ -30912,11 +30562,15 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
     )
     timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPELINE_SHELL)
     rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPELINE_SHELL)
-    problems = [*expert_problems, *sandbox_problems]
+    # The page shows the last one, so the most serious one comes last: a rule for
+    # approvals. Only the page that saves the valves removes an old name, so it is told
+    # until then.
+    problems = [
+        f"The stored valve {name} has no effect. {instead}"
+        for name, instead in valves.without_effect().items()
+    ]
+    problems += [*expert_problems, *sandbox_problems]
     problems += filter(None, (timeouts_problem, rules_problem))
-    # Only the page that saves the valves removes an old name, so it is told until then.
-    for name, instead in valves.without_effect().items():
-        problems.append(f"The stored valve {name} has no effect. {instead}")
     return ValveSettings(valves, expert, sandbox, timeouts, rules, tuple(problems))
 
 
@@ -31410,6 +31064,9 @@ class SharedState:
     """Those that were shown: an administrator's notice once an hour for all of them, the
     end of a model once an hour in each chat."""
 
+    logged: RecentTexts = field(default_factory=RecentTexts)
+    """What the log has said today about requests, valves and models."""
+
     async def close(self) -> None:
         """Close the tools and the connections."""
         try:
@@ -31483,8 +31140,10 @@ def build_agent_request(
     end_of_model = retirement(asked, endpoint)
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
+        if shared.logged.first_time(end_of_model):
+            log.warn(end_of_model)
     if call.caller.is_admin:
-        problems = (*call.notices, *offer.problems)
+        problems = (*offer.problems, *call.notices)
         notices |= {problem: problem for problem in problems if problem}
 
     def take_notices() -> list[str]:
@@ -31510,6 +31169,7 @@ def build_agent_request(
         own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
         caller=call.caller,
+        has_wish=call.attached.has_wish,
         log=log,
         debug=valves.DEBUG,
         repairs=shared.repairs,
@@ -31727,16 +31387,20 @@ class HostRenderer:
         origin: Origin,
         sign: Sign,
         *,
+        context: object = None,
         is_in_channel: bool = False,
     ) -> None:
         """`origin` made the reasoning that is carried, `sign` signs it.
 
-        A channel shows neither status lines nor sources.
+        The page has the sources of the `context` before others. A channel shows neither
+        status lines nor sources.
         """
         self._native = NativeRenderer(
             monotonic_seconds, has_status_lines=not is_in_channel
         )
-        self._citations = Citations(shows_addresses=is_in_channel)
+        self._citations = Citations(
+            source_keys(context_sources(context)), shows_addresses=is_in_channel
+        )
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._origin = origin
         self._sign = sign
@@ -31744,7 +31408,6 @@ class HostRenderer:
         """How many items were shown before the current round."""
         self._asks = False
         """Whether the user is asked about a call."""
-        self._note_count = 0
         self._run_end = RunDone(CUT)
 
     def show(self, event: AgentEvent) -> Iterator[Chunk]:
@@ -31760,7 +31423,7 @@ class HostRenderer:
             case ContextSource():
                 yield source_chunk(event.name, event.text, event.url)
             case ExecutionEnded():
-                line = event.metadata.describe(self._note_count)
+                line = self._native.last_line(event.metadata.figures())
                 yield closing_chunk(line, event.metadata.wire())
             case AnswerReport():
                 yield from self._native.render(event)
@@ -31772,8 +31435,6 @@ class HostRenderer:
                     self._asks = event.state == "waiting_for_confirmation"
                 yield _build_listener_chunk(event)
             case _:
-                if isinstance(event, Status):
-                    self._note_count += 1
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))
@@ -31840,8 +31501,15 @@ class HostRenderer:
 class ClientRenderer:
     """Shows a run as chunks of a chat completion."""
 
-    def __init__(self, emits_thoughts: bool, caller: ChatCaller) -> None:
-        self._chunks = client_view(caller)
+    def __init__(
+        self,
+        emits_thoughts: bool,
+        caller: ChatCaller,
+        chunks: ChunkRenderer | None = None,
+    ) -> None:
+        """With `chunks`, whose head the answer has."""
+        self._caller = caller
+        self._chunks = chunks or client_view(caller)
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._items: dict[int, Item] = {}
         self._run_end = RunDone(CUT)
@@ -31868,10 +31536,38 @@ class ClientRenderer:
                 for chunk in _build_image_chunks(event):
                     yield {**self._chunks.head, **chunk}
 
-    def result(self, model: str) -> Chunk:
-        """Return the whole answer at once."""
+    def result(self, model: str) -> Any:
+        """Return the whole answer at once; a failure has its status."""
         shown = self._run_end._replace(output=tuple(self._items.values()))
-        return whole_completion(shown, model, self._chunks.report)
+        result = whole_completion(
+            shown,
+            model,
+            self._chunks.report,
+            has_format=self._caller.wants_format,
+        )
+        if not has_failed(shown.ending):
+            return result
+        headers = failure_headers(shown)
+        return program_failure(self._caller, result, ending_status(shown), headers)
+
+
+def program_failure(
+    caller: ChatCaller, result: Chunk, status: int, headers: Mapping[str, str]
+) -> Any:
+    """Return a failed result with its status, if a program reads it.
+
+    Open WebUI passes the status on to its programs, but not the header that says not to
+    ask again. So what has cost money keeps the status 200 there.
+    """
+    if caller.is_open_webui or caller.task:
+        return result
+    if caller.user_id and NOT_AGAIN in headers:
+        return result
+    try:
+        response = import_module("starlette.responses").Response
+    except ImportError:
+        response = None
+    return failed_answer(response, result, status, headers)
 
 
 # --------------------------------------------------------------------------------------
@@ -31889,28 +31585,45 @@ _Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
 
-async def stream_answer(call: PipelineCall) -> AsyncGenerator[AnswerPiece, None]:
-    """Yield the answer in the reader's form, closed by an end marker."""
+def streamed_answer(
+    call: PipelineCall,
+) -> tuple[AsyncGenerator[AnswerPiece, None], AnswerPiece]:
+    """Return the answer in its reader's form, and a chunk for when it is silent.
+
+    All chunks of a program have the same head, as OpenAI's do, and a choice: strict
+    clients fail without, and OpenAI's takes the id of an answer from the first one.
+    """
+    if call.caller.is_open_webui:
+        return _stream_answer(call, None), KEEPALIVE_CHUNK
+    view = client_view(call.caller)
+    return _stream_answer(call, view), view.chunk({})
+
+
+async def _stream_answer(
+    call: PipelineCall, client: ChunkRenderer | None
+) -> AsyncGenerator[AnswerPiece, None]:
+    """Yield the answer in the form of a `client` or the page, closed by an end marker."""
     try:
         if call.caller.task:
-            view = client_view(call.caller)
+            view = client or client_view(call.caller)
             async with aclosing(_task_events(call)) as task_events:
                 async for task_event in task_events:
                     for chunk in view.render(task_event):
                         yield readable_chunk(chunk, call.caller)
         else:
-            async with _open_run(call) as (events, renderer):
+            async with _open_run(call, client) as (events, renderer):
                 async for event in events:
                     for chunk in renderer.show(event):
                         yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
-        for chunk in failed_stream(call, error):
+        for chunk in failed_stream(call, error, client):
             yield chunk
     yield DONE_LINE
 
 
-async def answer_once(call: PipelineCall) -> Chunk:
-    """Return the complete answer as one result."""
+async def answer_once(call: PipelineCall) -> Any:
+    """Return the complete answer as one result; a program gets the status of a failure."""
+    result: Any
     try:
         if call.caller.task:
             result = await _run_task(call)
@@ -31922,23 +31635,27 @@ async def answer_once(call: PipelineCall) -> Chunk:
             result = renderer.result(call.caller.host_model)
     except Exception as error:  # raised, it would be no answer, only HTTP 500
         result = failed_result(call, error)
-    return whole_characters(result)
+    return whole_characters(result) if isinstance(result, dict) else result
 
 
-def failed_stream(call: PipelineCall, error: Exception) -> list[Chunk]:
+def failed_stream(
+    call: PipelineCall, error: Exception, client: ChunkRenderer | None = None
+) -> list[Chunk]:
     """Log why there is no answer; return what its stream ends with."""
     metadata = _report_refusal(call, error)
     message = report_exception(call.log, error, PIPELINE_SHELL)
     caller = call.caller
-    client = None if caller.is_open_webui else client_view(caller)
+    if not client and not caller.is_open_webui:
+        client = client_view(caller)
     return failure_chunks(caller, message, error, metadata, client)
 
 
-def failed_result(call: PipelineCall, error: Exception) -> Chunk:
+def failed_result(call: PipelineCall, error: Exception) -> Any:
     """Log why there is no answer; return what takes its place."""
     metadata = _report_refusal(call, error)
     message = report_exception(call.log, error, PIPELINE_SHELL)
-    return whole_failure(call.caller, message, error, metadata)
+    result = whole_failure(call.caller, message, error, metadata)
+    return program_failure(call.caller, result, exception_status(error), {})
 
 
 def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
@@ -31951,9 +31668,12 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
 
 @asynccontextmanager
 async def _open_run(
-    call: PipelineCall,
+    call: PipelineCall, client: ChunkRenderer | None = None
 ) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events and their renderer."""
+    """Open the tools of an answer; give the agent's events and their renderer.
+
+    The renderer of a program continues that of a `client`, if there is one.
+    """
     caller = call.caller
     log = call.log
     valves = call.valves
@@ -31969,8 +31689,13 @@ async def _open_run(
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
         audit = open_audit_log(expert, log, endpoint.host)
-        if audit:
-            request = request._replace(on_request=audit.note_request)
+
+        def note_request(sent: ResponsesRequest) -> None:
+            if audit:
+                audit.note_request(sent)
+            _log_left_out(call, sent)
+
+        request = request._replace(on_request=note_request)
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
@@ -31979,10 +31704,11 @@ async def _open_run(
                 emits_thoughts,
                 origin,
                 request.sign,
+                context=request.parameters.context,
                 is_in_channel=caller.is_in_channel,
             )
         else:
-            renderer = ClientRenderer(emits_thoughts, caller)
+            renderer = ClientRenderer(emits_thoughts, caller, client)
 
         async def reported_events() -> _Events:
             async with aclosing(run_agent(request)) as events:
@@ -31996,11 +31722,29 @@ async def _open_run(
             yield events, renderer
 
 
+def _log_left_out(call: PipelineCall, sent: ResponsesRequest) -> None:
+    """Log what is asked for and not sent, each once a day for a caller."""
+    of_agents = {row.request_key for row in PARAMETERS.values()}
+    asked = {key: call.body[key] for key in call.body if key not in of_agents}
+    reasons, errors = left_out_parameters(asked, sent)
+    who = call.caller.name_in_log
+    is_new = call.shared.logged.first_time
+    line = left_out_line(who, reasons, is_new, "")
+    if line:
+        call.log.note(line)
+    for error in errors:
+        if is_new(f"{who}: {error}"):
+            call.log.warn(f"{who}: {error}")
+
+
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
     if audit:
         audit.note_end(ended)
-    return report_run(call.log, ended, PIPELINE_SHELL, is_admin=call.caller.is_admin)
+    is_admin = call.caller.is_admin
+    ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
+    # Nothing here compares a request with that of an earlier response.
+    return ended._replace(trace=ended.trace._replace(response_id=""))
 
 
 async def _run_task(call: PipelineCall) -> Chunk:
@@ -32042,7 +31786,13 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     async with aclosing(events):
         async for event in events:
             learning.note(event)
-            yield _reported(call, event, audit) if isinstance(event, RunDone) else event
+            match event:
+                case RunDone():
+                    yield _reported(call, event, audit)
+                case Status():
+                    yield log_status(log, event)
+                case _:
+                    yield event
 
 
 def _build_task(
@@ -32124,7 +31874,7 @@ def find_unknown_keys(may_set: str) -> str:
     """Return the message about words of `caller_may_set` that name no key, if any."""
     known = _SETTINGS | _CHAT_KEYS
     advice = "No key that requests may set has such a name."
-    return unknown_permissions(comma_list(may_set.lower()), known, advice)
+    return unknown_words(MAY_SET_KEY, comma_list(may_set.lower()), known, advice)
 
 
 def select_keys(
@@ -32187,8 +31937,6 @@ class Pipeline:
         self.type = "manifold"
         self.valves = self.Valves()
         self._shared = SharedState()
-        self._logged = RecentTexts()
-        """What the log has said today about requests and valves."""
         self._restore_sigterm: Callable[[], object] | None = None
         self._bridge = AsyncBridge(error_chunk(_STOPPED_TEXT), self._shared.close)
 
@@ -32248,7 +31996,7 @@ class Pipeline:
         """
         context = read_inlet_context(body, user)
         sign = _context_signer(usable_secrets(self.valves))
-        return {**body, CONTEXT_KEY: sign_object(context, sign)}
+        return {**accepted_body(body), CONTEXT_KEY: sign_object(context, sign)}
 
     def pipe(
         self,
@@ -32256,7 +32004,7 @@ class Pipeline:
         model_id: str,
         messages: Sequence[Mapping[str, Any]],
         body: dict[str, Any],
-    ) -> Iterator[AnswerPiece] | dict[str, Any]:
+    ) -> Any:
         """Return an iterator if the caller streams, else one complete result.
 
         `user_message` is the last message of the user, which `messages` has.
@@ -32267,8 +32015,9 @@ class Pipeline:
         caller = read_caller(body)
         log = _new_log()
         kept, left_out = select_keys(body, settings.expert.caller_may_set)
-        who = f"user {caller.user_id[:40]}" if caller.user_id else "a plain client"
-        line = left_out_line(who, dict.fromkeys(left_out, ""), self._logged.first_time)
+        reasons = dict.fromkeys(left_out, "")
+        is_new = self._shared.logged.first_time
+        line = left_out_line(caller.name_in_log, reasons, is_new)
         if line:
             log.warn(line)
         call = PipelineCall(
@@ -32285,11 +32034,10 @@ class Pipeline:
         sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
             if caller.streams:
-                beat = CLIENTS_KEEPALIVE_CHUNK
-                if caller.is_open_webui:
-                    beat = KEEPALIVE_CHUNK
-                return self._bridge.stream(stream_answer(call), beat, sender)
-            return _UnloggedAnswer(self._bridge.run(answer_once(call), sender))
+                stream, beat = streamed_answer(call)
+                return self._bridge.stream(stream, beat, sender)
+            answer = self._bridge.run(answer_once(call), sender)
+            return _UnloggedAnswer(answer) if isinstance(answer, dict) else answer
         except BridgeClosed:
             stopped = error_chunk(_STOPPED_TEXT)
             if caller.streams:
@@ -32303,12 +32051,10 @@ class Pipeline:
 
     def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
         """Return, and log once, what is wrong with the valves."""
-        messages = list(settings.problems)
         unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
-        if unknown_keys:
-            messages.append(unknown_keys)
+        messages = [*filter(None, [unknown_keys]), *settings.problems]
         for message in messages:
-            if self._logged.first_time(message):
+            if self._shared.logged.first_time(message):
                 log.warn(message)
         return tuple(messages)
 

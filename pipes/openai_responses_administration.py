@@ -38,12 +38,12 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractContextManager, aclosing, asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import lru_cache, reduce
 from importlib import import_module
 from inspect import signature
 from itertools import islice
@@ -103,35 +103,23 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_JSON_DEPTH):
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value), 1))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the objects and lists of each level that hold something.
+
+    A value that contains itself has levels without end.
+    """
+    level: list[Any] = [value] if value and isinstance(value, dict | list) else []
+    while level:
+        yield level
         below: list[Any] = []
         for parent in level:
             for part in parent.values() if isinstance(parent, dict) else parent:
                 # Most are texts: to look for them first halves the time.
                 if part.__class__ is not str and part and isinstance(part, dict | list):
                     below.append(part)
-        if not below:
-            return False
-        level = below
-    return True
-
-
-def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them.
-
-    A value that contains itself has levels without end.
-    """
-    level = [value]
-    while level:
-        yield level
-        below: list[Any] = []
-        for parent in level:
-            if isinstance(parent, dict):
-                below += parent
-                below += parent.values()
-            elif isinstance(parent, list):
-                below += parent
         level = below
 
 
@@ -217,13 +205,13 @@ def json_size(value: object, most: int) -> int:
 
     Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size = _VALUE_SIZE
-    for depth, level in enumerate(_levels(value)):
-        for part in level:
-            if isinstance(part, str):
-                size += len(part)
-            elif isinstance(part, dict | list):
-                size += _VALUE_SIZE * len(part)
+    size = 0
+    for depth, level in enumerate(_levels([value])):
+        for parent in level:
+            size += _VALUE_SIZE * len(parent)
+            parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
+            if size <= most:
+                size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
         if depth >= _MAX_VALUE_DEPTH:
@@ -266,6 +254,32 @@ def value_at(value: object, *keys: str) -> Any:
     for key in keys:
         value = as_mapping(value).get(key)
     return value
+
+
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
+    """
+    # A reference of megabytes would be split into as many steps.
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
+    return part
 
 
 def as_list(value: object) -> list[Any]:
@@ -401,10 +415,11 @@ class UserReports:
             del users[next(iter(users))]
         users[user_id] = self._now() + self._seconds
         if len(self._ends) >= _MAX_SUBJECTS:
-            own: dict[str, int] = {}
-            for known, met_by in self._ends.items():
-                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
-                    own[known] = len(met_by)
+            own = {
+                known: len(met_by)
+                for known, met_by in self._ends.items()
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
+            }
             forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
             del self._ends[forgotten]
         self._ends[subject] = users
@@ -429,6 +444,68 @@ def hex_digest(text: str) -> str:
     A text may have lone surrogates, which UTF-8 does not have.
     """
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.waits
+#
+# How long a server asks to wait, as it writes it, and as people are told.
+# --------------------------------------------------------------------------------------
+
+
+_FIRST_DATE = 1e9
+_FIRST_DATE_IN_MS = 1e11
+"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
+
+
+def seconds_until(reset: float) -> float:
+    """Return the seconds to wait for a time that a server names in one of three ways."""
+    if reset < _FIRST_DATE:
+        return reset
+    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
+    return max(0.0, since_1970 - unix_seconds())
+
+
+MAX_WAIT_WORDS = 2000
+"""Characters of a message; what follows may quote a chat."""
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(text: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )
+
+
+_UNITS_TOLD = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+
+
+def told_wait(seconds: float) -> str:
+    """Return a time to wait as people say it; it is not over before."""
+    for unit, size in _UNITS_TOLD:
+        if seconds > size:  # so that none of them is one
+            return f"{math.ceil(seconds / size)} {unit}"
+    return "a moment"
 
 
 # --------------------------------------------------------------------------------------
@@ -499,7 +576,7 @@ class ApiError(NamedTuple):
     """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
-    since 1970 (`retries.seconds_until`)."""
+    since 1970 (`waits.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -514,6 +591,14 @@ class ApiError(NamedTuple):
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds to wait that its words or a field name, None if there are none."""
+        wait = wait_in_words(self.message)
+        if wait is None and self.reset is not None:
+            return seconds_until(self.reset)
+        return wait
 
     @property
     def status(self) -> int:
@@ -564,9 +649,16 @@ class SettingFault(NamedTuple):
 NO_FAULT = SettingFault()
 
 
+OWN_MESSAGE = "-"
+"""In the place of such a word: the exception's own text is shown."""
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
+    ending: tuple[str, str] = ("", "")
+    """The kind of ending, and the word of its message (`endings.MESSAGES`); empty if that
+    depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
     is_final = False
@@ -588,6 +680,8 @@ administrator that forbids it, or what an administrator has set up."""
 
 class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
+
+    ending = ("invalid", OWN_MESSAGE)
 
     def __init__(
         self,
@@ -620,7 +714,7 @@ class InvalidParameter(InvalidRequest):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or the connection broke, also in an answer."""
 
-    failure = Failure()
+    failure: Failure | None = Failure()
 
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
@@ -639,7 +733,7 @@ class TimedOut(ResponsesError):
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
+        self.ending = (kind, "")
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
@@ -647,14 +741,19 @@ class TimedOut(ResponsesError):
 class ResponseLost(ResponsesError):
     """A background response that can no longer be read."""
 
+    ending = ("cut", "lost")
+
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+    ending = ("unreadable", OWN_MESSAGE)
 
 
 class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
+    ending = ("malformed", "too_large")
     is_final = True
 
     def __init__(self) -> None:
@@ -664,6 +763,7 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
+    ending = ("malformed", "")
     failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
@@ -735,6 +835,11 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
+    printed = _STATUS_AND_WORDS.match(message)
+    is_printed = printed is not None and _says_nothing(fields.get("code"))
+    if printed and is_printed:
+        message = printed[2] or message
+        fields = {**fields, "code": printed[1]}
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -744,8 +849,9 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
+        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
         message=f"{message} {raw}".strip(),
+        is_relayed=is_printed,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -754,6 +860,22 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+_LIMIT_IN_WORDS = re.compile(
+    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    re.IGNORECASE,
+)
+
+
+def _limit_in_words(message: str) -> str | None:
+    """Return the limit or the safeguard that an error names in words alone.
+
+    No repair takes one away, so a user who writes such words changes nothing.
+    """
+    match = _LIMIT_IN_WORDS.match(message)
+    return match[1] if match else None
 
 
 def _read_code(
@@ -778,7 +900,7 @@ def _read_code(
         # not known.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+        case "invalid_prompt" if message.startswith(_NO_POLICY):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -798,9 +920,15 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # OpenAI, without a code
+        case _ if message.startswith("The file type you uploaded is not supported"):
+            return "unsupported_file"
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
+        # LM Studio, with a status of 400
+        case _ if message.startswith("The model has crashed"):
+            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -819,11 +947,15 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # Kimi, of WebP
+    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
     # Ollama; Google
     r"|invalid image input\Z|Unable to process input image\b"
     r"|Unable to submit request because it has a mimeType parameter with value image/"
+    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -839,6 +971,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     for row in as_list(fields.get("details")):  # Google's, as "37s"
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
+    # DIAL, next to a server's own words (epam/statgpt-backend 199)
+    values.append(wait_in_words(as_text(fields.get("display_message"))))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -861,8 +995,10 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
-"""LM Studio joins the keys of a place with dots."""
+_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
+"""Also with that code: what it says of a request that a server behind it refused."""
+NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
 def _error_fields(wire: object) -> JsonObject:
@@ -1014,8 +1150,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
-        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [_printed_row(row) for row in printed]
+        rows: list[JsonObject] = []
+        for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
+            place: list[object] = ["body"]
+            for key in _PRINTED_KEY.findall(row[1]):
+                place.append(int(key) if key.isdecimal() else key[1:-1])
+            rows.append({"loc": place, "msg": row[2][1:-1]})
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -1024,11 +1164,34 @@ def _inner_error(text: str) -> ApiError | None:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
+    told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
+    if told and inner is None:  # the package for Go prints the error without a body
+        inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
-    return error if error.message else None
+    if not error.message:
+        return None
+    return error._replace(code=told[1]) if told and not error.code else error
+
+
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What OpenAI's package for Python prints since it leaves out the body."""
+CODES_FOR_ANYTHING = (
+    "",
+    "server_error",
+    "internal_error",
+    "api_error",
+    "upstream_error",
+)
+"""What servers have for whatever was raised in them; the words may say what it was."""
+
+
+def _says_nothing(code: object) -> bool:
+    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -1046,14 +1209,8 @@ def _read_printed(text: str) -> object:
     return None
 
 
-def _printed_row(row: re.Match[str]) -> JsonObject:
-    """Return a row of FastAPI's as its body would have it."""
-    place: list[object] = ["body"]
-    for key in _PRINTED_KEY.finditer(row[1]):
-        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
-    return {"loc": place, "msg": row[2][1:-1]}
-
-
+_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
+"""How OpenAI's packages for Python and Go begin the text of a refusal."""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -1220,14 +1377,8 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _printable(line: str) -> str:
-    if line.isprintable():
-        return line
-    shown: list[str] = []
-    for character in line:
-        if character.isprintable():
-            shown.append(character)
-        else:
-            shown.append(ascii(character)[1:-1])  # without its quotes
+    # Without the quotes that `ascii` adds.
+    shown = [sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line]
     return "".join(shown)
 
 
@@ -1380,6 +1531,11 @@ class Endpoint:
     @property
     def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def sends_token_alone(self) -> bool:
+        """Whether a token of this server or of whoever asks is sent, and no key."""
+        return bool(self.token) and not self.api_key.strip()
 
     @property
     def is_strict(self) -> bool:
@@ -1697,6 +1853,12 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+FORBIDDEN_PROVIDERS = "forbidden_providers"
+"""Our word for an account whose own settings leave no provider of a model."""
+TOO_MANY_TOOLS = "too_many_tools"
+"""Our word: the API's code for it is that of any list that is too long."""
+NO_MEMORY = "out_of_memory"
+"""Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1724,6 +1886,8 @@ FINAL_CODES = SAFETY_STOPS | {
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     NO_RESPONSES_API,
+    NO_MEMORY,
+    TOO_MANY_TOOLS,
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
@@ -1744,6 +1908,7 @@ NO_CREDIT_CODES = frozenset(
         "usage_limit_reached",
         "usage_not_included",
         "exceeded_current_quota_error",  # Moonshot
+        "insufficient_credits",  # Helicone
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -1794,12 +1959,14 @@ _REJECTED_CODES = (
     "missing_required_parameter",
 )
 """Codes and types that say that the request itself cannot be answered."""
+_SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
+"""The words for it without a code: xAI's of a schema."""
 
 
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
+    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -1815,6 +1982,8 @@ def refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    if error.is_relayed and error.status:  # of the server behind a gateway
+        status = error.status
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
@@ -1885,7 +2054,8 @@ _PHRASES = (
         # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
-        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
+        r"|`inputs` tokens \+ `max_new_tokens` must"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -1894,21 +2064,21 @@ _PHRASES = (
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        r"\bmodel\b.{0,200}(does not exist|not found)"
+        # OpenClaw quotes the name of the field.
+        r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
-        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
         # DashScope; OpenRouter.
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
-        r"|\bunsupported model\b|is not a valid model ID\b",
-        "model_not_found",
-    ),
-    (
+        r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
-        r"no endpoints found for|no available channel for model"
+        r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '/v1/responses' API"
+        r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
@@ -1922,16 +2092,22 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        # Fireworks, with a status of 412; Cloudflare.
         r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
         # OpenRouter, of a day
         r"|free-models-per-day"
         # SiliconFlow; Ollama's cloud, of hours or a week.
         r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
+    # Azure's API Management, of a quota that its administrator has set
+    (r"\bquota will be replenished in\b", "usage_limit_reached"),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # LiteLLM; Azure, of other services
+    (
+        r"ContentPolicyViolationError|triggering Azure OpenAI's content management",
+        CONTENT_FILTER,
+    ),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
@@ -1940,17 +2116,26 @@ _PHRASES = (
 _CERTAIN_PHRASES = (
     (
         # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        r"request too large for .{1,500}"
+        r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    (
+        r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
+        r"|The security token included in the request is)",
+        WRONG_KEY,
+    ),
+    # OpenRouter
+    (r"\ANo endpoints .{1,80} data policy\b", FORBIDDEN_PROVIDERS),
     # Azure, with a status of 401: a role of Entra ID
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
-    # Azure, of a dated version in the address
     (
-        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        # Azure, of a dated version in the address
+        r"Responses API is enabled only for api-version|\AAPI version not supported"
+        # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+        r"|\AUnexpected endpoint or method\.",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -1961,16 +2146,36 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # DeepSeek, MiniMax: with the code of any refusal, or with none
-    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
-    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    # OpenAI; Groq
     (
-        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
+        TOO_MANY_TOOLS,
+    ),
+    # llama.cpp and vLLM, of a call that their model wrote, as a 500
+    (
+        r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
+        "output_parse_failed",
+    ),
+    # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
+    # provider; Azure; Workers AI; new-api
+    (
+        r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        "server_is_overloaded",
+    ),
+    # Ollama, LM Studio
+    (
+        r"\bmodel requires more system memory\b|\binsufficient system resources",
+        NO_MEMORY,
+    ),
+    (
+        # 403, code "The caller does not have permission to execute the specified
+        # operation" (theopenco/llmgateway 1785)
+        r"\AContent violates usage guidelines"
+        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+        r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
     ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
@@ -1993,7 +2198,11 @@ def find_certain_cause(error: ApiError) -> str | None:
         return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+        match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
+        numbers = match.groupdict() if match else {}
+        # Others use up a minute's limit, too: then a small request may pass later.
+        is_small = bool(numbers) and int(numbers["asked"]) <= int(numbers["most"])
+        if match and not is_small:
             return code
     return None
 
@@ -2005,6 +2214,7 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
+    codes.sort(key=lambda code: code in CODES_FOR_ANYTHING)  # which say the least
     # "3" and "5" are words for many statuses, which no server sends.
     return [code for code in codes if code and len(code) > 1]
 
@@ -2095,6 +2305,55 @@ class ModelFacts(NamedTuple):
     """False: the name says nothing, the facts are cautious."""
 
 
+# o3, o4-mini
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
+
+
+def assumed_facts(model_id: str) -> ModelFacts:
+    """Return what is assumed of a model as long as only its id is known.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models"). A deployment can have any name:
+    only its administrator knows its facts.
+    """
+    if _O_SERIES_ID.match(model_id):
+        return ModelFacts(
+            reasoning=True,
+            efforts=("low", "medium", "high"),
+            sampling="never",
+            summary=True,
+            hosted=True,
+        )
+    version = read_gpt_version(model_id)
+    if version is None:
+        return ModelFacts(hosted=True, known_family=False)
+    if version < (5, 0):
+        return ModelFacts()
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+    )
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.models.catalog
 #
@@ -2105,14 +2364,13 @@ class ModelFacts(NamedTuple):
 # this module is current, as do the tests.
 #
 # Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
-# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
-# only where it differs from its model.
+# A fact that is not stated is the one that is assumed of the id, else the default of
+# ModelFacts. A dated snapshot has an entry only where it differs from its model.
 # --------------------------------------------------------------------------------------
 
 
-CATALOG_MODELS = (
-    ModelFacts(
-        id="chat-latest",
+CATALOG_MODELS = {
+    "chat-latest": ModelFacts(
         reasoning=True,
         efforts=("medium",),
         default_effort="medium",
@@ -2121,745 +2379,316 @@ CATALOG_MODELS = (
         hosted=True,
         context_window=400_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=30,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30),
     ),
-    ModelFacts(
-        id="chatgpt-image-latest",
+    "chatgpt-image-latest": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-4.1",
+    "gpt-4.1": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=2,
-            cached=0.5,
-            cache_write=None,
-            output=8,
-            fast=1.75,
-        ),
+        prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8, fast=1.75),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4.1-mini",
+    "gpt-4.1-mini": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.4,
-            cached=0.1,
-            cache_write=None,
-            output=1.6,
-        ),
+        prices=ModelPrices(input=0.4, cached=0.1, cache_write=None, output=1.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4o",
+    "gpt-4o": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=2.5,
-            cached=1.25,
-            cache_write=None,
-            output=10,
-        ),
+        prices=ModelPrices(input=2.5, cached=1.25, cache_write=None, output=10),
     ),
-    ModelFacts(
-        id="gpt-4o-mini",
+    "gpt-4o-mini": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.15,
-            cached=0.075,
-            cache_write=None,
-            output=0.6,
-        ),
+        prices=ModelPrices(input=0.15, cached=0.075, cache_write=None, output=0.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-5",
-        reasoning=True,
+    "gpt-5": assumed_facts("gpt-5")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
         prices=ModelPrices(
-            input=1.25,
-            cached=0.125,
-            cache_write=None,
-            output=10,
-            fast=2,
+            input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5-mini",
-        reasoning=True,
+    "gpt-5-mini": assumed_facts("gpt-5-mini")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
         prices=ModelPrices(
-            input=0.25,
-            cached=0.025,
-            cache_write=None,
-            output=2,
-            fast=1.8,
+            input=0.25, cached=0.025, cache_write=None, output=2, fast=1.8
         ),
     ),
-    ModelFacts(
-        id="gpt-5-nano",
-        reasoning=True,
+    "gpt-5-nano": assumed_facts("gpt-5-nano")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         lacks=("web_search",),
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.05,
-            cached=0.005,
-            cache_write=None,
-            output=0.4,
-        ),
+        prices=ModelPrices(input=0.05, cached=0.005, cache_write=None, output=0.4),
     ),
-    ModelFacts(
-        id="gpt-5-pro",
-        reasoning=True,
+    "gpt-5-pro": assumed_facts("gpt-5-pro")._replace(
         efforts=("high",),
         default_effort="high",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         lacks=("code_interpreter",),
         context_window=400_000,
         max_output_tokens=272_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol-pro",
-        prices=ModelPrices(
-            input=15,
-            cached=None,
-            cache_write=None,
-            output=120,
-        ),
+        prices=ModelPrices(input=15, cached=None, cache_write=None, output=120),
     ),
-    ModelFacts(
-        id="gpt-5.1",
-        reasoning=True,
+    "gpt-5.1": assumed_facts("gpt-5.1")._replace(
         efforts=("none", "low", "medium", "high"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
         prices=ModelPrices(
-            input=1.25,
-            cached=0.125,
-            cache_write=None,
-            output=10,
-            fast=2,
+            input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.2",
-        reasoning=True,
+    "gpt-5.2": assumed_facts("gpt-5.2")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=1.75,
-            cached=0.175,
-            cache_write=None,
-            output=14,
-            fast=2,
+            input=1.75, cached=0.175, cache_write=None, output=14, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.2-pro",
-        reasoning=True,
+    "gpt-5.2-pro": assumed_facts("gpt-5.2-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=21,
-            cached=None,
-            cache_write=None,
-            output=168,
-        ),
+        prices=ModelPrices(input=21, cached=None, cache_write=None, output=168),
     ),
-    ModelFacts(
-        id="gpt-5.3-codex",
-        reasoning=True,
+    "gpt-5.3-codex": assumed_facts("gpt-5.3-codex")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        hosted=True,
+        verbosity=False,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
-        prices=ModelPrices(
-            input=1.75,
-            cached=0.175,
-            cache_write=None,
-            output=14,
-        ),
+        prices=ModelPrices(input=1.75, cached=0.175, cache_write=None, output=14),
     ),
-    ModelFacts(
-        id="gpt-5.4",
-        reasoning=True,
+    "gpt-5.4": assumed_facts("gpt-5.4")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2.5,
-            cached=0.25,
-            cache_write=None,
-            output=15,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2.5, cached=0.25, cache_write=None, output=15, fast=2),
     ),
-    ModelFacts(
-        id="gpt-5.4-mini",
-        reasoning=True,
+    "gpt-5.4-mini": assumed_facts("gpt-5.4-mini")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.75,
-            cached=0.075,
-            cache_write=None,
-            output=4.5,
-            fast=2,
+            input=0.75, cached=0.075, cache_write=None, output=4.5, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.4-nano",
-        reasoning=True,
+    "gpt-5.4-nano": assumed_facts("gpt-5.4-nano")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.2,
-            cached=0.02,
-            cache_write=None,
-            output=1.25,
-        ),
+        prices=ModelPrices(input=0.2, cached=0.02, cache_write=None, output=1.25),
     ),
-    ModelFacts(
-        id="gpt-5.4-pro",
-        reasoning=True,
+    "gpt-5.4-pro": assumed_facts("gpt-5.4-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=30,
-            cached=None,
-            cache_write=None,
-            output=180,
-        ),
+        prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    ModelFacts(
-        id="gpt-5.5",
-        reasoning=True,
+    "gpt-5.5": assumed_facts("gpt-5.5")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=30,
-            fast=2.5,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30, fast=2.5),
     ),
-    ModelFacts(
-        id="gpt-5.5-pro",
-        reasoning=True,
+    "gpt-5.5-pro": assumed_facts("gpt-5.5-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=30,
-            cached=None,
-            cache_write=None,
-            output=180,
-        ),
+        prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    ModelFacts(
-        id="gpt-5.6-cyber",
-        reasoning=True,
+    "gpt-5.6-cyber": assumed_facts("gpt-5.6-cyber")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=12.5,
-            cached=1.25,
-            cache_write=15.625,
-            output=75,
-        ),
+        prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-5.6-luna",
-        reasoning=True,
+    "gpt-5.6-luna": assumed_facts("gpt-5.6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.2,
-            cached=0.02,
-            cache_write=0.25,
-            output=1.2,
-            fast=2,
+            input=0.2, cached=0.02, cache_write=0.25, output=1.2, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.6-sol",
-        reasoning=True,
+    "gpt-5.6-sol": assumed_facts("gpt-5.6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=4,
-            cached=0.4,
-            cache_write=5,
-            output=20,
-            fast=2,
-        ),
+        prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20, fast=2),
     ),
-    ModelFacts(
-        id="gpt-5.6-terra",
-        reasoning=True,
+    "gpt-5.6-terra": assumed_facts("gpt-5.6-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2,
-            cached=0.2,
-            cache_write=2.5,
-            output=12,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=12, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6-astra",
-        reasoning=True,
+    "gpt-6-astra": assumed_facts("gpt-6-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=10,
-            cached=1,
-            cache_write=12.5,
-            output=50,
-            fast=2,
-            ultrafast=6,
+            input=10, cached=1, cache_write=12.5, output=50, fast=2, ultrafast=6
         ),
     ),
-    ModelFacts(
-        id="gpt-6-astra-law",
-        reasoning=True,
+    "gpt-6-astra-law": assumed_facts("gpt-6-astra-law")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=10,
-            cached=1,
-            cache_write=None,
-            output=50,
-        ),
+        prices=ModelPrices(input=10, cached=1, cache_write=None, output=50),
     ),
-    ModelFacts(
-        id="gpt-6-cyber",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
+    "gpt-6-cyber": assumed_facts("gpt-6-cyber")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=20,
-            cached=2,
-            cache_write=25,
-            output=100,
-        ),
+        prices=ModelPrices(input=20, cached=2, cache_write=25, output=100),
     ),
-    ModelFacts(
-        id="gpt-6-luna",
-        reasoning=True,
+    "gpt-6-luna": assumed_facts("gpt-6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.1,
-            cached=0.01,
-            cache_write=0.125,
-            output=0.5,
-            fast=2,
+            input=0.1, cached=0.01, cache_write=0.125, output=0.5, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-6-rosalind",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
+    "gpt-6-rosalind": assumed_facts("gpt-6-rosalind")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=15,
-            cached=1.5,
-            cache_write=18.75,
-            output=75,
-        ),
+        prices=ModelPrices(input=15, cached=1.5, cache_write=18.75, output=75),
     ),
-    ModelFacts(
-        id="gpt-6-sol",
-        reasoning=True,
+    "gpt-6-sol": assumed_facts("gpt-6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2,
-            cached=0.2,
-            cache_write=2.5,
-            output=10,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=10, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.1-sol",
-        reasoning=True,
+    "gpt-6.1-sol": assumed_facts("gpt-6.1-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=2,
-            cached=0.1,
-            cache_write=2.5,
-            output=10,
-            fast=2,
-            ultrafast=6,
+            input=2, cached=0.1, cache_write=2.5, output=10, fast=2, ultrafast=6
         ),
     ),
-    ModelFacts(
-        id="gpt-6.1-terra",
-        reasoning=True,
+    "gpt-6.1-terra": assumed_facts("gpt-6.1-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=1,
-            cached=0.05,
-            cache_write=1.25,
-            output=5,
-            fast=2,
-        ),
+        prices=ModelPrices(input=1, cached=0.05, cache_write=1.25, output=5, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.2-astra",
-        reasoning=True,
+    "gpt-6.2-astra": assumed_facts("gpt-6.2-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=8,
-            cached=0.4,
-            cache_write=10,
-            output=40,
-            fast=2,
-        ),
+        prices=ModelPrices(input=8, cached=0.4, cache_write=10, output=40, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.2-astra-law",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
-    ),
-    ModelFacts(
-        id="gpt-6.2-sol",
-        reasoning=True,
+    "gpt-6.2-astra-law": assumed_facts("gpt-6.2-astra-law")._replace(),
+    "gpt-6.2-sol": assumed_facts("gpt-6.2-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
@@ -2874,8 +2703,7 @@ CATALOG_MODELS = (
             ultrafast_later=6,
         ),
     ),
-    ModelFacts(
-        id="gpt-daybreak-blue-latest",
+    "gpt-daybreak-blue-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -2884,15 +2712,9 @@ CATALOG_MODELS = (
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=4,
-            cached=0.4,
-            cache_write=5,
-            output=20,
-        ),
+        prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20),
     ),
-    ModelFacts(
-        id="gpt-daybreak-red-latest",
+    "gpt-daybreak-red-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -2901,137 +2723,71 @@ CATALOG_MODELS = (
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=12.5,
-            cached=1.25,
-            cache_write=15.625,
-            output=75,
-        ),
+        prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-image-1-mini",
+    "gpt-image-1-mini": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-image-1.5",
+    "gpt-image-1.5": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-rosalind-research",
+    "gpt-rosalind-research": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
         hosted=True,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=25,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=25),
     ),
-    ModelFacts(
-        id="o3",
-        reasoning=True,
-        efforts=("low", "medium", "high"),
+    "o3": assumed_facts("o3")._replace(
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        hosted=True,
         context_window=200_000,
         max_output_tokens=100_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
-        prices=ModelPrices(
-            input=2,
-            cached=0.5,
-            cache_write=None,
-            output=8,
-        ),
+        prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8),
     ),
-    ModelFacts(
-        id="o3-pro",
-        reasoning=True,
-        efforts=("low", "medium", "high"),
+    "o3-pro": assumed_facts("o3-pro")._replace(
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        hosted=True,
         lacks=("code_interpreter",),
         context_window=200_000,
         max_output_tokens=100_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol-pro",
-        prices=ModelPrices(
-            input=20,
-            cached=None,
-            cache_write=None,
-            output=80,
-        ),
+        prices=ModelPrices(input=20, cached=None, cache_write=None, output=80),
     ),
-)
+}
+"""What is known of each model, by its id."""
 
 CATALOG_IMAGE_PRICES = {
     "chatgpt-image-latest": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=32,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=32
     ),
     "gpt-image-1-mini": ImagePrices(
-        text=2,
-        cached_text=0.2,
-        image=2.5,
-        cached_image=0.25,
-        output=8,
+        text=2, cached_text=0.2, image=2.5, cached_image=0.25, output=8
     ),
     "gpt-image-1.5": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=32,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=32
     ),
     "gpt-image-2": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.5-flare": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.5-sunburst": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.6-flare": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.6-sunburst": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
 }
 """By the models that draw pictures."""
@@ -3109,10 +2865,6 @@ REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 # gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-# o3, o4-mini
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
@@ -3123,10 +2875,10 @@ _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
-CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+CATALOG_FACTS = {
+    name: CATALOG_MODELS[name]._replace(id=name) for name in CATALOG_MODELS
+}
 """The facts of each model of the catalog, by id."""
-
-_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -3166,21 +2918,14 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    in_research_mode = _resolve_research_mode(name, overrides)
-    if in_research_mode is not None:
-        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    known = _named_model(name)
-    if known is None:
-        in_pro_mode = _resolve_pro_mode(name, overrides)
-        if in_pro_mode is not None:
-            return in_pro_mode
-        known = _model_with_effort(name)
-    if known is None:
-        known = (name, None)
+    in_mode = _resolve_mode(name, overrides) if len(name) <= _LONGEST_NAME else None
+    if in_mode:
+        return in_mode
+    known = _named_model(name) or _model_with_effort(name) or (name, None)
     model_id, stated_effort = known
     shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
@@ -3202,25 +2947,32 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _resolve_research_mode(
+def _resolve_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` after a known model; None for any other.
+    """Resolve a name with `-pro` or `-research` where that is a mode and no model.
 
-    The effort is high if the name has none (OpenAI's guide "Web search" recommends
-    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    Retired models and those of other vendors have such names, too. The effort of
+    research is high if the name has none (OpenAI's guide "Web search" recommends `high`
+    or `xhigh`).
     """
-    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    is_too_long = len(name) > _LONGEST_NAME
-    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
+    if name in CATALOG_FACTS or name in CATALOG_SUCCESSORS:
         return None
-    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
-    if not model.facts.known_family:
-        return None
-    effort = model.effort
-    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
-        effort = "high"
-    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+    if name.endswith(_RESEARCH):
+        model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+        if model.facts.known_family:
+            effort = model.effort
+            if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+                effort = "high"
+            shown = f"{model.name} Research"
+            return model._replace(effort=effort, name=shown, research=True)
+    match = _PRO_NAME.match(name)
+    if match:
+        model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
+    return None
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -3244,20 +2996,6 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
 
 _FIRST_WITH_BUDGET = (5, 0)
-
-
-def _resolve_pro_mode(
-    name: str, overrides: Mapping[str, ResolvedModel]
-) -> ResolvedModel | None:
-    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
-    match = _PRO_NAME.match(name)
-    if match is None or len(name) > _LONGEST_NAME:
-        return None
-    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
-    if not model.facts.pro_mode:
-        return None
-    shown = _shown_name(f"{model.id}-pro", model.effort)
-    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -3311,8 +3049,7 @@ def _model_family(model_id: str) -> str:
 def _model_facts(model_id: str) -> ModelFacts:
     """Return the facts of an id, with or without a date, or those of its family.
 
-    Fine-tuned models and routers have prices of their own. A deployment can have any
-    name: only its administrator knows its facts.
+    Fine-tuned models and routers have prices of their own.
     """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
@@ -3320,52 +3057,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     wrapped = _WRAPPED_ID.match(model_id)
     if wrapped:
         return _model_facts(wrapped[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        return _ASSUMED_OF_O_SERIES
-    version = read_gpt_version(model_id)
-    if version:
-        return _facts_of_version(version)
-    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-
-
-def read_gpt_version(model_id: str) -> tuple[int, int] | None:
-    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
-    match = _GPT_VERSION.match(model_id)
-    if match is None:
-        return None
-    return int(match["major"]), int(match["minor"] or 0)
-
-
-_ASSUMED_OF_O_SERIES = ModelFacts(
-    reasoning=True,
-    efforts=("low", "medium", "high"),
-    sampling="never",
-    summary=True,
-    hosted=True,
-)
-
-
-def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
-    """Return what is assumed of a gpt that the catalog does not have.
-
-    What all models have from a version on, newer ones have, too
-    (docs/reference/responses-api.md, "Unknown models").
-    """
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    return ModelFacts(
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=version >= (5, 4),
-        long_prices=version >= (5, 4),
-        regional=version >= (5, 4),
-        appends_tools=version >= (5, 6),
-        diagnostics=version >= (5, 6),
-        appends_configuration=version >= (6, 0),
-    )
+    return assumed_facts(model_id)
 
 
 def successor_of(model_id: str) -> ResolvedModel | None:
@@ -3383,7 +3075,7 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
     notes: list[str] = []
-    if _GPT_VERSION.match(model_id):
+    if read_gpt_version(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
@@ -3847,25 +3539,25 @@ def flat_annotation(annotation: Item) -> Item:
     return annotation
 
 
-def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with a number after it that makes it a free one.
+def distinct_id(wire_id: str, taken: Container[str]) -> str:
+    """Return `wire_id`, with a number after it that makes it a free one.
 
-    Thousands of calls may have one id, so the first free number is not counted to.
+    Thousands of items may have one id, so the first free number is not counted to.
     """
-    if call_id not in taken:
-        return call_id
+    if wire_id not in taken:
+        return wire_id
     last_taken = 1
     free = 2
-    while f"{call_id}_{free}" in taken:
+    while f"{wire_id}_{free}" in taken:
         last_taken = free
         free *= 2
     while free - last_taken > 1:
         middle = (last_taken + free) // 2
-        if f"{call_id}_{middle}" in taken:
+        if f"{wire_id}_{middle}" in taken:
             last_taken = middle
         else:
             free = middle
-    return f"{call_id}_{free}"
+    return f"{wire_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -3876,12 +3568,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
-    """Return the indexes of the calls that have an output, and of these outputs.
+def _find_pairs(items: Sequence[JsonObject]) -> dict[int, int]:
+    """Return the indexes of the calls that have an output, each with that of the output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    paired: set[int] = set()
+    outputs: dict[int, int] = {}
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -3906,9 +3598,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            paired |= {call_index, index}
+            outputs[call_index] = index
             waiting[call_id] = None
-    return paired
+    return outputs
 
 
 def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
@@ -3918,19 +3610,17 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """
     ordered: list[Item] = []
     moved: list[Item] = []
-    waiting: set[str] = set()
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    waiting: set[int] = set()
+    """The indexes of the outputs that still come."""
     for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if index not in paired:
-            continue
-        if is_call(item):
-            waiting.add(item["call_id"])
-        else:
-            waiting.discard(item["call_id"])
+        if index in outputs:
+            waiting.add(outputs[index])
+        waiting.discard(index)
         if not waiting:
             ordered += moved
             moved = []
@@ -3939,22 +3629,14 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
 
 def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with each output directly after its call."""
-    paired = _find_pairs(items)
-    calls: dict[str, int] = {}
-    outputs: dict[int, Item] = {}
-    for index in sorted(paired):
-        item = items[index]
-        if is_call(item):
-            calls[item["call_id"]] = index
-        else:
-            outputs[calls[item["call_id"]]] = item
+    outputs = _find_pairs(items)
+    moved = {*outputs.values()}
     ordered: list[Item] = []
     for index, item in enumerate(items):
-        if index in paired and is_call_output(item):
-            continue
-        ordered.append(item)
+        if index not in moved:
+            ordered.append(item)
         if index in outputs:
-            ordered.append(outputs[index])
+            ordered.append(items[outputs[index]])
     return ordered
 
 
@@ -3973,7 +3655,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     dangling: list[Item] = []
     """Reasoning whose product has not come yet."""
     has_lost_call = False
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    paired = {*outputs, *outputs.values()}
     for index, item in enumerate(items):
         kind = item.get("type")
         if is_paired(item) and index not in paired:
@@ -4249,11 +3932,8 @@ def search_pages(item: JsonObject) -> list[str]:
     The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address):
-            pages[address] = None
-    return list(pages)
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:
@@ -4330,10 +4010,7 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
     """Return the sum of several responses, None for none."""
-    total: Usage | None = None
-    for usage in usages:
-        total = add_usage(total, usage)
-    return total
+    return reduce(add_usage, usages, None)
 
 
 def read_usage(
@@ -4359,13 +4036,19 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
+    total = _read_count(wire.get("total_tokens"))
+    cached = _read_count(inputs.get("cached_tokens"))
+    if cached > input_tokens:
+        # Anthropic counts what was not cached alone, and gateways pass that on.
+        input_tokens += cached
+        total = max(total, input_tokens + output_tokens)
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_read_count(inputs.get("cached_tokens")),
+        total=total or input_tokens + output_tokens,
+        cached=cached,
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
@@ -5034,9 +4717,13 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# shells.valve_words
+# shells.valve_texts
 #
-# Valves that hold a list of words.
+# Valves that hold several values: lists of words, and JSON objects.
+#
+# A JSON object replaces many fields that are rarely changed. Its keys are checked one by
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -5071,17 +4758,6 @@ def unknown_words(
     return f"{valve} contains unknown names: {shown}. {advice}"
 
 
-# --------------------------------------------------------------------------------------
-# shells.json_valve
-#
-# A valve that holds a JSON object with documented keys.
-#
-# One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one, a key with any other
-# invalid value gets its default, and the others still apply.
-# --------------------------------------------------------------------------------------
-
-
 _Form = TypeVar("_Form", bound=BaseModel)
 
 _MAX_QUOTED = 80
@@ -5101,7 +4777,8 @@ def read_json_valve(
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
+        mistake = json_mistake(text) or "is not a JSON object"
+        return form(), (f"{valve} {mistake}, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -5129,6 +4806,20 @@ def read_json_valve(
     return form.model_validate(accepted), tuple(problems)
 
 
+def json_mistake(text: str) -> str:
+    """Return that a text is not JSON, and where; empty if it is JSON.
+
+    The text is not quoted, because it may hold secrets.
+    """
+    try:
+        load_json(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        return "is not JSON"
+    return ""
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -5145,7 +4836,9 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            return f"`{key}` has to be {mistake['ctx']['expected']}"
+            # An empty word is what a missing key has, which nobody writes.
+            words = mistake["ctx"]["expected"].removeprefix("'', ")
+            return f"`{key}` has to be {words}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
@@ -5432,10 +5125,10 @@ def read_endpoints(text: str) -> tuple[Sequence[EndpointEntry], str]:
     An entry that cannot be read may keep chats from a server, so it is not passed over:
     then there are no entries. Their values are not told: those may be keys.
     """
-    try:
-        rows = load_json(text.strip() or "[]")
-    except ValueError:
-        return (), "ENDPOINTS_JSON is not valid JSON"
+    text = text if text.strip() else "[]"
+    if mistake := json_mistake(text):
+        return (), f"ENDPOINTS_JSON {mistake}"
+    rows = load_json(text)
     if rows in ({}, ""):  # empty, too
         rows = []
     if not isinstance(rows, list):
@@ -5646,23 +5339,25 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
     if not text.strip():
         return None, ""
     rules: list[LimitRule]
-    try:
-        rows = load_json(text)
-    except ValueError:
-        rules = [_unreadable_rule(None, "the text is not valid JSON")]
+    mistakes: list[str] = []
+    whole = json_mistake(text)
+    if whole:
+        rules = [_unreadable_rule(None, whole)]
+        mistakes.append(f"USER_LIMITS_JSON {whole}.")
     else:
+        rows = load_json(text)
         rules = [
             _read_rule(row) for row in (rows if isinstance(rows, list) else [rows])
         ]
-    mistakes: list[str] = []
-    for number, rule in enumerate(rules, 1):
-        if isinstance(rule, UnreadableRule):
-            mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
+        for number, rule in enumerate(rules, 1):
+            if isinstance(rule, UnreadableRule):
+                mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
     if not mistakes:
         return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])
+    whom = "Users" if whole else "Users that such a rule names"
     problem = (
-        f"{named} Users that such a rule names get no answers. An administrator has to "
+        f"{named} {whom} get no answers. An administrator has to "
         "correct it in the valves of the filter, for example "
         '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
@@ -6073,7 +5768,11 @@ class UsageTable:
     async def _select(self, sql: str, **values: object) -> list[UsageRow]:
         """Return rows of the first table."""
         rows = await _run_with_tables((sql, values))
-        return [_read_row(row) for row in rows]
+        width = len(_KEY)
+        return [
+            UsageRow._make((*map(str, row[:width]), *map(_whole_number, row[width:])))
+            for row in rows
+        ]
 
 
 def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
@@ -6081,13 +5780,8 @@ def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
     key = (row.user_id, row.day, row.model)
     if key in rows:
         earlier, earlier_bought = rows.pop(key)
-        row = row._replace(
-            requests=earlier.requests + row.requests,
-            input=earlier.input + row.input,
-            cached=earlier.cached + row.cached,
-            output=earlier.output + row.output,
-            money=earlier.money + row.money,
-        )
+        counts = {name: getattr(earlier, name) + getattr(row, name) for name in _COUNTS}
+        row = row._replace(**counts)
         bought = sum_purchases((earlier_bought, bought))
     rows[key] = row, bought
 
@@ -6111,20 +5805,6 @@ async def _run_with_tables(*statements: tuple[str, object]) -> list[Sequence[obj
         if type(error).__name__ not in _LOST_RACES:
             raise
     return await run_sql(*_CREATE_ALL, *statements)
-
-
-def _read_row(row: Sequence[object]) -> UsageRow:
-    user_id, day, model, requests, input_tokens, cached, output_tokens, money = row
-    return UsageRow(
-        user_id=str(user_id),
-        day=str(day),
-        model=str(model),
-        requests=_whole_number(requests),
-        input=_whole_number(input_tokens),
-        cached=_whole_number(cached),
-        output=_whole_number(output_tokens),
-        money=_whole_number(money),
-    )
 
 
 def _whole_number(value: object) -> int:
@@ -6266,7 +5946,21 @@ def day_picture(
         last = (days - 1) // step
         outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
         outline.append(f"{last + 1},{_dollars(whole[last])}")
-        layers.append(_outline(outline, from_place, x, y))
+        mark = {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": _TEXT,
+            "strokeWidth": 1.5,
+            "clip": True,
+        }
+        layers.append(
+            {
+                "data": _inline_csv("place,dollars", outline),
+                "transform": [{"calculate": from_place, "as": "from"}],
+                "mark": mark,
+                "encoding": {"x": x, "y": y},
+            }
+        )
     return _block(
         {
             "title": title,
@@ -6318,22 +6012,6 @@ def _bars(
                 },
             },
         },
-    }
-
-
-def _outline(lines: Sequence[str], from_place: str, x: Layer, y: Layer) -> Layer:
-    """Return the layer of the line that shows what the money would be without a cache."""
-    return {
-        "data": _inline_csv("place,dollars", lines),
-        "transform": [{"calculate": from_place, "as": "from"}],
-        "mark": {
-            "type": "line",
-            "interpolate": "step-after",
-            "color": _TEXT,
-            "strokeWidth": 1.5,
-            "clip": True,
-        },
-        "encoding": {"x": x, "y": y},
     }
 
 
@@ -6543,10 +6221,16 @@ class UsageReport:
                 yield line
         if command.as_csv and self._save_file:
             return
-        if is_own:
-            own_rows = await self._own_rows()
-            own_sums = [_sum_cells(name, rows) for name, rows in own_rows.items()]
-            yield "\n" + _table(("Your use (UTC)", *_SUMS), own_sums)
+        if is_own:  # each period, and each model this month
+            first = longest_ago(self._today)
+            own_rows = await self._table.user_rows(self._facts["user_id"], first)
+            groups: dict[str, list[UsageRow]] = {}
+            for period, name in PERIODS.items():
+                start = period_start(period, self._today).isoformat()
+                groups[name] = [row for row in own_rows if row.day >= start]
+            for row in groups["this month"]:
+                groups.setdefault(f"this month, {row.model}", []).append(row)
+            yield "\n" + _table(("Your use (UTC)", *_SUMS), _sums_of(groups))
             yield "".join(f"\n- {line}" for line in left)
         yield f"\n{_WORDS}"
 
@@ -6571,7 +6255,7 @@ class UsageReport:
         if self._save_file:
             yield user_picture(_cleaned(rows), sum(row.money for row in days))
         yield _purchase_table(bought, days)
-        sums = [_sum_cells(f"{row.user_id}, {row.model}", [row]) for row in rows]
+        sums = _sums_of({f"{row.user_id}, {row.model}": [row] for row in rows})
         if sums:
             yield "\n" + _table((f"All users since {day}", *_SUMS), sums[:_MAX_SHOWN])
 
@@ -6598,8 +6282,7 @@ class UsageReport:
             models: dict[str, list[UsageRow]] = {}
             for row in rows:
                 models.setdefault(row.model, []).append(row)
-            sums = [_sum_cells(name, group) for name, group in models.items()]
-            yield "\n" + _table((f"{who} since {day}", *_SUMS), sums)
+            yield "\n" + _table((f"{who} since {day}", *_SUMS), _sums_of(models))
 
     def _day_picture(
         self, rows: Sequence[UsageRow], saved: dict[str, int], since: date
@@ -6629,18 +6312,6 @@ class UsageReport:
         if not address:
             return f"{_NOT_STORED}\n{as_text}"
         return f"[{name}]({address}): {plural(len(rows), 'line')} for a spreadsheet."
-
-    async def _own_rows(self) -> dict[str, list[UsageRow]]:
-        """Return the rows of each period, and of each model this month."""
-        user_id = self._facts["user_id"]
-        rows = await self._table.user_rows(user_id, longest_ago(self._today))
-        groups: dict[str, list[UsageRow]] = {}
-        for period, name in PERIODS.items():
-            start = period_start(period, self._today).isoformat()
-            groups[name] = [row for row in rows if row.day >= start]
-        for row in groups["this month"]:
-            groups.setdefault(f"this month, {row.model}", []).append(row)
-        return groups
 
 
 def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterator[str]:
@@ -6743,9 +6414,9 @@ def _purchase_table(parts: Purchases, all_rows: Sequence[UsageRow]) -> str:
     return "\n" + _table(("What the money bought", "how much", "US dollars"), rows)
 
 
-def _sum_cells(name: str, rows: Sequence[UsageRow]) -> _Cells:
-    """Return the cells of a line: a name, and what rows come to."""
-    return (name, *_numbers(rows))
+def _sums_of(groups: Mapping[str, Sequence[UsageRow]]) -> list[_Cells]:
+    """Return a line for each name: what its rows come to."""
+    return [(name, *_numbers(rows)) for name, rows in groups.items()]
 
 
 def _numbers(rows: Sequence[UsageRow]) -> tuple[str | int, ...]:
@@ -6878,10 +6549,6 @@ class UserLimits:
         return any(rule.per for rule in self.rules)
 
     def refusal(self, model: str, has_price: bool) -> str:
-        """Return why the request of a call is not sent, or nothing.
-
-        `model` is the API's name, with `-pro` for the mode and `-research` for research.
-        """
         if not self.is_admin and any(
             isinstance(rule, UnreadableRule) for rule in self.rules
         ):
@@ -6917,16 +6584,14 @@ class UserLimits:
         return ""
 
     def forbidden_tools(self) -> list[str]:
-        """Return the types of OpenAI's tools that are not offered."""
         allowed = [rule.tools for rule in self.rules if rule.tools is not None]
         return [kind for kind in TOOL_KINDS if not _is_in_all(kind, allowed)]
 
     def nearest_allowed_effort(self, asked: str | None, known: Sequence[str]) -> str:
-        """Return the effort to send instead of one that is not allowed, or nothing.
+        """Return the next lower effort of those that the model knows, in their order.
 
-        It is the next lower one of those that the model knows, in their order; else the
-        lowest that is allowed. An effort that the model does not know counts as the
-        highest.
+        Else it is the lowest that is allowed. An effort that the model does not know
+        counts as the highest.
         """
         allowed = [rule.efforts for rule in self.rules if rule.efforts is not None]
         usable = [effort for effort in known if _is_in_all(effort, allowed)]
@@ -6992,11 +6657,9 @@ class UserLimits:
         )
 
     def notices(self) -> list[str]:
-        """Return what is left, if a rule wants it shown."""
         return self._remaining_lines(all_rules=False)
 
     def complaints(self) -> list[str]:
-        """Return what is wrong with the rules or their table, for administrators."""
         if not self.is_admin:
             return []
         problems = list(self.problems)
@@ -7015,17 +6678,13 @@ class UserLimits:
 
     @property
     def is_counting(self) -> bool:
-        """Whether usage is counted at all."""
         return self.table is not None
 
     def usage_answer(
         self, text: str, save_file: SaveFile | None = None
     ) -> AsyncGenerator[str, None] | None:
-        """Return the lines that answer `/usage`; None for other texts."""
-        if self.table is None:
-            return None
         command = read_command(text)
-        if command is None:
+        if self.table is None or command is None:
             return None
         report = UsageReport(self.table, self.facts, self.today, save_file)
         return report.lines(command, self._remaining_lines(all_rules=True))
@@ -7099,67 +6758,8 @@ _ToolAnswer = TypeVar("_ToolAnswer")
 _Attributes = dict[str, str | bool]
 
 
-class _Span(Protocol):
-    """OpenTelemetry's."""
-
-    def set_attribute(self, key: str, value: str | int | Sequence[str]) -> None:
-        """Add a value, or replace it."""
-
-    def set_status(self, status: object) -> None:
-        """Say whether it failed."""
-
-    def end(self) -> None:
-        """Take its time."""
-
-
-class _Tracer(Protocol):
-    """OpenTelemetry's."""
-
-    def start_span(self, name: str, *, kind: object, attributes: _Attributes) -> _Span:
-        """Return a span that begins now."""
-
-    def start_as_current_span(
-        self,
-        name: str,
-        *,
-        attributes: _Attributes,
-        record_exception: bool,
-        set_status_on_exception: bool,
-    ) -> AbstractContextManager[_Span]:
-        """Give a span that is the current one until it ends."""
-
-
-class _Counter(Protocol):
-    """OpenTelemetry's."""
-
-    def add(self, amount: float, attributes: _Attributes) -> None: ...
-
-
-class _Histogram(Protocol):
-    """OpenTelemetry's."""
-
-    def record(self, amount: float, attributes: _Attributes) -> None: ...
-
-
-class _Meter(Protocol):
-    """OpenTelemetry's."""
-
-    def create_counter(self, name: str, unit: str) -> _Counter:
-        """Return a counter, the same for the same name."""
-
-    def create_histogram(
-        self,
-        name: str,
-        unit: str,
-        *,
-        explicit_bucket_boundaries_advisory: Sequence[float],
-    ) -> _Histogram:
-        """Return a histogram, the same for the same name."""
-
-
-def _make_tracer() -> _Tracer:
-    tracer: _Tracer = import_module("opentelemetry.trace").get_tracer(_SCOPE)
-    return tracer
+def _make_tracer() -> Any:
+    return import_module("opentelemetry.trace").get_tracer(_SCOPE)
 
 
 def _exportable_name(name: str) -> str:
@@ -7259,8 +6859,8 @@ class Telemetry:
         return result
 
 
-def _fail(span: _Span, word: str) -> None:
-    """Mark a span as failed; `word` says why."""
+def _fail(span: Any, word: str) -> None:
+    """Mark a span of OpenTelemetry as failed; `word` says why."""
     span.set_attribute("error.type", word)
     span.set_status(import_module("opentelemetry.trace").StatusCode.ERROR)
 
@@ -7269,7 +6869,7 @@ class _Run:
     """What is measured of one run."""
 
     def __init__(self, words: ServerWords, attributes: _Attributes) -> None:
-        self._meter: _Meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
+        self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words = words
         self._attributes = attributes
         self._requests = 0
@@ -7405,17 +7005,13 @@ class Account:
     """ENDPOINTS_JSON."""
 
     def endpoint_trials(self, models: Sequence[str]) -> list[EndpointTrial]:
-        """Return each entry of ENDPOINTS_JSON, whomever it is for, with a model."""
         base_url = self.limits.facts["base_url"]
         return endpoint_trials(self.endpoints_text, base_url, models)
 
     def count_responses(
         self, model: str, counts: ResponseCounts, cost: float | None
     ) -> str:
-        """Count responses; return why the run ends, or an empty text.
-
-        An unknown cost, in US dollars, counts as none.
-        """
+        """Count responses; an unknown cost counts as none."""
         self.telemetry.count(counts, cost)
         return self.limits.count(model, counts, cost)
 
@@ -7426,7 +7022,6 @@ class Account:
         address: str,
         describe: Callable[[_Event], EventWords],
     ) -> AsyncGenerator[_Event, None]:
-        """Return the events of a run (telemetry.py)."""
         return self.telemetry.observe_run(events, model, address, describe)
 
     async def observe_tool(
@@ -7435,14 +7030,10 @@ class Account:
         work: Awaitable[_Outcome],
         has_failed: Callable[[_Outcome], bool],
     ) -> _Outcome:
-        """Return the result of a tool (telemetry.py)."""
         return await self.telemetry.observe_tool(name, work, has_failed)
 
     async def entra_token(self, base_url: str, scope: str) -> tuple[str, str]:
-        """Return a token of Microsoft Entra ID and an empty text, or the problem.
-
-        Without a `scope` it is that of the server.
-        """
+        """Return a token, or the problem; without a `scope` it is that of the server."""
         token_scope = scope.strip() or entra_scope(Endpoint(base_url, ""))
         try:
             token = await self.tokens.token(token_scope)
@@ -7597,30 +7188,24 @@ class NameCheck:
             groups += entry.groups
         unknown: list[str] = []
         try:
-            for group in _each_once(groups)[:_MAX_LOOKED_UP]:
-                if not await has_group(group):
-                    unknown.append(group)
-            for user in _each_once(users)[:_MAX_LOOKED_UP]:
-                if not await has_user(user):
-                    unknown.append(user)
+            for names, is_known in ((groups, has_group), (users, has_user)):
+                named = dict.fromkeys(name for name in names if name)
+                for name in list(named)[:_MAX_LOOKED_UP]:
+                    if not await is_known(name):
+                        unknown.append(name)
         except Exception:  # whatever the host's database raises
             return ""
         self._problem = ""
         if unknown:
-            named = ", ".join(unknown[:_MAX_SHOWN_NAMES])
+            shown = ", ".join(unknown[:_MAX_SHOWN_NAMES])
             self._problem = (
-                f"The valves of the filter name {named}, but Open WebUI has no such "
+                f"The valves of the filter name {shown}, but Open WebUI has no such "
                 "group or user. These rules apply to nobody; anyone who signs up with "
                 "such an address gets its rules."
             )
         self._texts = texts
         self._until = now + _CHECK_SECONDS
         return self._problem
-
-
-def _each_once(names: Iterable[str]) -> list[str]:
-    """Return the names that are not empty, in their order."""
-    return list(dict.fromkeys(name for name in names if name))
 
 
 # --------------------------------------------------------------------------------------

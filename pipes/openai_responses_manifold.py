@@ -71,12 +71,12 @@ from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from email.utils import parsedate_to_datetime
 from fnmatch import fnmatchcase
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, lru_cache, partial, reduce
 from hashlib import sha256
 from http import HTTPStatus
 from importlib import import_module
 from io import BytesIO
-from itertools import accumulate, chain, count, groupby, islice, pairwise
+from itertools import accumulate, chain, count, groupby, islice, pairwise, takewhile
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from reprlib import repr as short_repr
@@ -126,33 +126,6 @@ from pydantic import (
 from pydantic.alias_generators import to_camel
 
 # --------------------------------------------------------------------------------------
-# openai_responses.clock
-#
-# Time and chance: what a test has to replace.
-# --------------------------------------------------------------------------------------
-
-
-def unix_seconds() -> int:
-    """Return the seconds since 1970, as the API and the host count them."""
-    return int(time.time())
-
-
-def monotonic_seconds() -> float:
-    """Return a time that never goes back, for measuring durations."""
-    return time.monotonic()
-
-
-def random_fraction() -> float:
-    """Return a number from 0 to 1, to spread waits."""
-    return random.random()
-
-
-def utc_today() -> date:
-    """Return today's date in UTC."""
-    return datetime.now(UTC).date()
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.json_input
 #
 # JSON that others wrote, which may be invalid, and JSON that is sent.
@@ -189,35 +162,23 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_JSON_DEPTH):
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value), 1))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the objects and lists of each level that hold something.
+
+    A value that contains itself has levels without end.
+    """
+    level: list[Any] = [value] if value and isinstance(value, dict | list) else []
+    while level:
+        yield level
         below: list[Any] = []
         for parent in level:
             for part in parent.values() if isinstance(parent, dict) else parent:
                 # Most are texts: to look for them first halves the time.
                 if part.__class__ is not str and part and isinstance(part, dict | list):
                     below.append(part)
-        if not below:
-            return False
-        level = below
-    return True
-
-
-def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them.
-
-    A value that contains itself has levels without end.
-    """
-    level = [value]
-    while level:
-        yield level
-        below: list[Any] = []
-        for parent in level:
-            if isinstance(parent, dict):
-                below += parent
-                below += parent.values()
-            elif isinstance(parent, list):
-                below += parent
         level = below
 
 
@@ -303,13 +264,13 @@ def json_size(value: object, most: int) -> int:
 
     Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size = _VALUE_SIZE
-    for depth, level in enumerate(_levels(value)):
-        for part in level:
-            if isinstance(part, str):
-                size += len(part)
-            elif isinstance(part, dict | list):
-                size += _VALUE_SIZE * len(part)
+    size = 0
+    for depth, level in enumerate(_levels([value])):
+        for parent in level:
+            size += _VALUE_SIZE * len(parent)
+            parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
+            if size <= most:
+                size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
         if depth >= _MAX_VALUE_DEPTH:
@@ -354,6 +315,32 @@ def value_at(value: object, *keys: str) -> Any:
     return value
 
 
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
+    """
+    # A reference of megabytes would be split into as many steps.
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
+    return part
+
+
 def as_list(value: object) -> list[Any]:
     """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []
@@ -381,6 +368,95 @@ def well_formed(text: str) -> str:
     JSON may have them ("\\ud83d"), UTF-8 has none, so that no server can send one.
     """
     return text.encode("utf-8", "replace").decode()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.waits
+#
+# How long a server asks to wait, as it writes it, and as people are told.
+# --------------------------------------------------------------------------------------
+
+
+_FIRST_DATE = 1e9
+_FIRST_DATE_IN_MS = 1e11
+"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
+
+
+def seconds_until(reset: float) -> float:
+    """Return the seconds to wait for a time that a server names in one of three ways."""
+    if reset < _FIRST_DATE:
+        return reset
+    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
+    return max(0.0, since_1970 - unix_seconds())
+
+
+MAX_WAIT_WORDS = 2000
+"""Characters of a message; what follows may quote a chat."""
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(text: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )
+
+
+_UNITS_TOLD = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+
+
+def told_wait(seconds: float) -> str:
+    """Return a time to wait as people say it; it is not over before."""
+    for unit, size in _UNITS_TOLD:
+        if seconds > size:  # so that none of them is one
+            return f"{math.ceil(seconds / size)} {unit}"
+    return "a moment"
 
 
 # --------------------------------------------------------------------------------------
@@ -451,7 +527,7 @@ class ApiError(NamedTuple):
     """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
-    since 1970 (`retries.seconds_until`)."""
+    since 1970 (`waits.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -466,6 +542,14 @@ class ApiError(NamedTuple):
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds to wait that its words or a field name, None if there are none."""
+        wait = wait_in_words(self.message)
+        if wait is None and self.reset is not None:
+            return seconds_until(self.reset)
+        return wait
 
     @property
     def status(self) -> int:
@@ -516,9 +600,16 @@ class SettingFault(NamedTuple):
 NO_FAULT = SettingFault()
 
 
+OWN_MESSAGE = "-"
+"""In the place of such a word: the exception's own text is shown."""
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
+    ending: tuple[str, str] = ("", "")
+    """The kind of ending, and the word of its message (`endings.MESSAGES`); empty if that
+    depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
     is_final = False
@@ -540,6 +631,8 @@ administrator that forbids it, or what an administrator has set up."""
 
 class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
+
+    ending = ("invalid", OWN_MESSAGE)
 
     def __init__(
         self,
@@ -572,7 +665,7 @@ class InvalidParameter(InvalidRequest):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or the connection broke, also in an answer."""
 
-    failure = Failure()
+    failure: Failure | None = Failure()
 
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
@@ -591,7 +684,7 @@ class TimedOut(ResponsesError):
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
+        self.ending = (kind, "")
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
@@ -599,14 +692,19 @@ class TimedOut(ResponsesError):
 class ResponseLost(ResponsesError):
     """A background response that can no longer be read."""
 
+    ending = ("cut", "lost")
+
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+    ending = ("unreadable", OWN_MESSAGE)
 
 
 class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
+    ending = ("malformed", "too_large")
     is_final = True
 
     def __init__(self) -> None:
@@ -616,6 +714,7 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
+    ending = ("malformed", "")
     failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
@@ -687,6 +786,11 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
+    printed = _STATUS_AND_WORDS.match(message)
+    is_printed = printed is not None and _says_nothing(fields.get("code"))
+    if printed and is_printed:
+        message = printed[2] or message
+        fields = {**fields, "code": printed[1]}
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -696,8 +800,9 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
+        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
         message=f"{message} {raw}".strip(),
+        is_relayed=is_printed,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -706,6 +811,22 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+_LIMIT_IN_WORDS = re.compile(
+    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    re.IGNORECASE,
+)
+
+
+def _limit_in_words(message: str) -> str | None:
+    """Return the limit or the safeguard that an error names in words alone.
+
+    No repair takes one away, so a user who writes such words changes nothing.
+    """
+    match = _LIMIT_IN_WORDS.match(message)
+    return match[1] if match else None
 
 
 def _read_code(
@@ -730,7 +851,7 @@ def _read_code(
         # not known.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+        case "invalid_prompt" if message.startswith(_NO_POLICY):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -750,9 +871,15 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # OpenAI, without a code
+        case _ if message.startswith("The file type you uploaded is not supported"):
+            return "unsupported_file"
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
+        # LM Studio, with a status of 400
+        case _ if message.startswith("The model has crashed"):
+            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -771,11 +898,15 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # Kimi, of WebP
+    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
     # Ollama; Google
     r"|invalid image input\Z|Unable to process input image\b"
     r"|Unable to submit request because it has a mimeType parameter with value image/"
+    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -791,6 +922,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     for row in as_list(fields.get("details")):  # Google's, as "37s"
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
+    # DIAL, next to a server's own words (epam/statgpt-backend 199)
+    values.append(wait_in_words(as_text(fields.get("display_message"))))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -813,8 +946,10 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
-"""LM Studio joins the keys of a place with dots."""
+_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
+"""Also with that code: what it says of a request that a server behind it refused."""
+NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
 def _error_fields(wire: object) -> JsonObject:
@@ -966,8 +1101,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
-        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [_printed_row(row) for row in printed]
+        rows: list[JsonObject] = []
+        for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
+            place: list[object] = ["body"]
+            for key in _PRINTED_KEY.findall(row[1]):
+                place.append(int(key) if key.isdecimal() else key[1:-1])
+            rows.append({"loc": place, "msg": row[2][1:-1]})
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -976,11 +1115,34 @@ def _inner_error(text: str) -> ApiError | None:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
+    told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
+    if told and inner is None:  # the package for Go prints the error without a body
+        inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
-    return error if error.message else None
+    if not error.message:
+        return None
+    return error._replace(code=told[1]) if told and not error.code else error
+
+
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What OpenAI's package for Python prints since it leaves out the body."""
+CODES_FOR_ANYTHING = (
+    "",
+    "server_error",
+    "internal_error",
+    "api_error",
+    "upstream_error",
+)
+"""What servers have for whatever was raised in them; the words may say what it was."""
+
+
+def _says_nothing(code: object) -> bool:
+    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -998,14 +1160,8 @@ def _read_printed(text: str) -> object:
     return None
 
 
-def _printed_row(row: re.Match[str]) -> JsonObject:
-    """Return a row of FastAPI's as its body would have it."""
-    place: list[object] = ["body"]
-    for key in _PRINTED_KEY.finditer(row[1]):
-        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
-    return {"loc": place, "msg": row[2][1:-1]}
-
-
+_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
+"""How OpenAI's packages for Python and Go begin the text of a refusal."""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -1063,6 +1219,12 @@ REFUSED_SAFEGUARD = "refused_safeguard"
 """Our word for a server that refuses one of `STRICT_LACKS`."""
 STRICT_LACKS = ("safety_identifier", "prompt_cache_retention")
 """Safeguards that are never left out after a refusal, and are not in strict requests."""
+FORBIDDEN_PROVIDERS = "forbidden_providers"
+"""Our word for an account whose own settings leave no provider of a model."""
+TOO_MANY_TOOLS = "too_many_tools"
+"""Our word: the API's code for it is that of any list that is too long."""
+NO_MEMORY = "out_of_memory"
+"""Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 REJECTED = "rejected"
@@ -1090,6 +1252,8 @@ FINAL_CODES = SAFETY_STOPS | {
     REQUEST_TOO_LARGE,
     WRONG_KEY,
     NO_RESPONSES_API,
+    NO_MEMORY,
+    TOO_MANY_TOOLS,
 }
 """Codes of refusals that neither a second attempt nor a repair of the request removes."""
 
@@ -1110,6 +1274,7 @@ NO_CREDIT_CODES = frozenset(
         "usage_limit_reached",
         "usage_not_included",
         "exceeded_current_quota_error",  # Moonshot
+        "insufficient_credits",  # Helicone
     }
 )
 """Codes and types of a 429 that means an exhausted quota, not a temporary limit."""
@@ -1160,12 +1325,14 @@ _REJECTED_CODES = (
     "missing_required_parameter",
 )
 """Codes and types that say that the request itself cannot be answered."""
+_SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
+"""The words for it without a code: xAI's of a schema."""
 
 
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES):
+    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -1181,6 +1348,8 @@ def refusal_words(status: int, error: ApiError) -> list[str]:
     """Return the words that a message can be found by, the most certain first."""
     if status < 400:
         return ["3"]
+    if error.is_relayed and error.status:  # of the server behind a gateway
+        status = error.status
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
@@ -1251,7 +1420,8 @@ _PHRASES = (
         # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
-        r"|prompt token count of \d+ exceeds|`inputs` tokens \+ `max_new_tokens` must"
+        r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
+        r"|`inputs` tokens \+ `max_new_tokens` must"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -1260,21 +1430,21 @@ _PHRASES = (
         r"|'input(\S*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
-    (r"\bmodel\b.{0,200}(does not exist|not found)|invalid model", "model_not_found"),
     (
+        r"\bmodel\b.{0,200}(does not exist|not found)"
+        # OpenClaw quotes the name of the field.
+        r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
-        r"\bunknown model\b|\bno such model\b|does not work with the specified model"
+        r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
         # DashScope; OpenRouter.
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
-        r"|\bunsupported model\b|is not a valid model ID\b",
-        "model_not_found",
-    ),
-    (
+        r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
-        r"no endpoints found for|no available channel for model"
+        r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '/v1/responses' API"
+        r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
@@ -1288,16 +1458,22 @@ _PHRASES = (
         # DeepSeek, Z.AI and Kimi; Anthropic; xAI, with a status of 403 or 429.
         r"insufficient (balance|credits|funds)|credit balance is too low"
         r"|doesn't have any credits|used all available credits"
-        # Fireworks, with a status of 412; Cloudflare; Azure's API Management.
+        # Fireworks, with a status of 412; Cloudflare.
         r"|reaching the monthly spending limit|used up your daily free allocation"
-        r"|out of call volume quota"
         # OpenRouter, of a day
         r"|free-models-per-day"
         # SiliconFlow; Ollama's cloud, of hours or a week.
         r"|balance is insufficient|reached your (\w+ )?usage limit",
         NO_CREDIT,
     ),
+    # Azure's API Management, of a quota that its administrator has set
+    (r"\bquota will be replenished in\b", "usage_limit_reached"),
     (r"RateLimitError", "rate_limit_exceeded"),
+    # LiteLLM; Azure, of other services
+    (
+        r"ContentPolicyViolationError|triggering Azure OpenAI's content management",
+        CONTENT_FILTER,
+    ),
     # Codex's own server, in a stream
     (r"\bmodel is at capacity\b", "server_is_overloaded"),
 )
@@ -1306,17 +1482,26 @@ _PHRASES = (
 _CERTAIN_PHRASES = (
     (
         # "Request too large for ... Limit 1, Requested 30." (recorded in a stream)
-        r"request too large for .{1,500}\blimit \d+, requested \d+",
+        r"request too large for .{1,500}"
+        r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400
-    (r"\A(Incorrect API key provided|API key not valid)", WRONG_KEY),
+    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    (
+        r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
+        r"|The security token included in the request is)",
+        WRONG_KEY,
+    ),
+    # OpenRouter
+    (r"\ANo endpoints .{1,80} data policy\b", FORBIDDEN_PROVIDERS),
     # Azure, with a status of 401: a role of Entra ID
     (r"lacks the required data action", MISSING_SCOPE),
     (r"\AAccess denied due to Virtual Network/Firewall rules", FIREWALL_PAGE),
-    # Azure, of a dated version in the address
     (
-        r"Responses API is enabled only for api-version|\AAPI version not supported",
+        # Azure, of a dated version in the address
+        r"Responses API is enabled only for api-version|\AAPI version not supported"
+        # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
+        r"|\AUnexpected endpoint or method\.",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -1327,16 +1512,36 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-    (r"\AUnexpected endpoint or method\.", NO_RESPONSES_API),
-    # 403, code "The caller does not have permission to execute the specified operation"
-    # (theopenco/llmgateway 1785)
-    (r"\AContent violates usage guidelines", CONTENT_FILTER),
-    # DeepSeek, MiniMax: with the code of any refusal, or with none
-    (r"\A(Content Exists Risk\b|(input|output) new_sensitive\b)", CONTENT_FILTER),
-    # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+    # OpenAI; Groq
     (
-        r"\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
+        r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
+        TOO_MANY_TOOLS,
+    ),
+    # llama.cpp and vLLM, of a call that their model wrote, as a 500
+    (
+        r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
+        "output_parse_failed",
+    ),
+    # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
+    # provider; Azure; Workers AI; new-api
+    (
+        r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        "server_is_overloaded",
+    ),
+    # Ollama, LM Studio
+    (
+        r"\bmodel requires more system memory\b|\binsufficient system resources",
+        NO_MEMORY,
+    ),
+    (
+        # 403, code "The caller does not have permission to execute the specified
+        # operation" (theopenco/llmgateway 1785)
+        r"\AContent violates usage guidelines"
+        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        # LiteLLM's guardrails (`guardrail_hooks`), as a 400
+        r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
     ),
     # OpenAI's 403 and 404 of an unverified organization can have `model_not_found`,
@@ -1359,7 +1564,11 @@ def find_certain_cause(error: ApiError) -> str | None:
         return "invalid_prompt"
     text = error.message[:_MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
-        if re.search(phrase, text, re.IGNORECASE | re.DOTALL):
+        match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
+        numbers = match.groupdict() if match else {}
+        # Others use up a minute's limit, too: then a small request may pass later.
+        is_small = bool(numbers) and int(numbers["asked"]) <= int(numbers["most"])
+        if match and not is_small:
             return code
     return None
 
@@ -1371,6 +1580,7 @@ def _list_codes(error: ApiError) -> list[str]:
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
             codes.append(code)
+    codes.sort(key=lambda code: code in CODES_FOR_ANYTHING)  # which say the least
     # "3" and "5" are words for many statuses, which no server sends.
     return [code for code in codes if code and len(code) > 1]
 
@@ -1518,14 +1728,8 @@ def redact_words(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 def _printable(line: str) -> str:
-    if line.isprintable():
-        return line
-    shown: list[str] = []
-    for character in line:
-        if character.isprintable():
-            shown.append(character)
-        else:
-            shown.append(ascii(character)[1:-1])  # without its quotes
+    # Without the quotes that `ascii` adds.
+    shown = [sign if sign.isprintable() else ascii(sign)[1:-1] for sign in line]
     return "".join(shown)
 
 
@@ -1608,7 +1812,8 @@ _BITS_OF_BASE64_CHARACTER = 6
 # How a run can end, and the message for each ending.
 #
 # `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
-# asked for. No text of the server is shown, because it may quote a key or a prompt.
+# asked for, `{wait}` the time until a limit is over. No text of the server is shown,
+# because it may quote a key or a prompt.
 #
 # The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
 # shell knows what an administrator calls it.
@@ -1627,6 +1832,8 @@ _POLICY = (
     "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
 )
 _WRONG_KEY = "OpenAI does not accept the API key."
+CHECK_TOKEN = "An administrator has to check whose it is, and its rights."
+"""What follows if the token of a server or a user is sent in the place of a key."""
 _NO_CREDIT = (
     "The OpenAI account has no credit left, or has reached its spending limit. An "
     "administrator has to check its billing."
@@ -1635,7 +1842,10 @@ _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
-    "This API key has reached OpenAI's rate limit. Wait a minute, then try again."
+    "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
+)
+_PLAN_LIMIT = (
+    "The OpenAI account has reached the usage limit of its plan. Try again in {wait}."
 )
 _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
@@ -1680,6 +1890,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "rate_limit_exceeded": _RATE_LIMIT,
         "slow_down": _RATE_LIMIT,
         **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "usage_limit_reached": _PLAN_LIMIT,
         "too_many_requests": _RATE_LIMIT,
         "rate_limit_error": _RATE_LIMIT,
         "server_is_overloaded": _OVERLOADED,
@@ -1720,11 +1931,13 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
         REJECTED: "The model's server rejected the request{code}{param}. Sending it "
         "again does not help; an administrator can find the details in the log.",
-        "": "The model's server reported an error{code}. Try again.",
+        "": "The model's server reported an error{code}. Try again. An administrator can "
+        "find the details in the log.",
     },
     "refused": {
-        "model_not_found": "The model {model} does not exist, has been shut down, or is "
-        "not available to this API key. Choose another model.",
+        "model_not_found": "The model {model} does not exist, has been shut down, has no "
+        "Responses API, or is not available to this API key at this address. Choose "
+        "another model.",
         UNREAD_REASONING: "OpenAI could not read the reasoning of an "
         "earlier answer in this chat. Start a new chat.",
         UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
@@ -1738,6 +1951,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "invalid_organization": _WRONG_ORGANIZATION,
         "mismatched_project": "The API key does not belong to the project in the "
         "settings.",
+        "incorrect_hostname": "The API key is bound to a region, which has an address of "
+        "its own at OpenAI.",
         "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
         "IP addresses, and this server's address is not among them. An administrator "
         "has to add it to the list at OpenAI.",
@@ -1772,6 +1987,13 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
+        FORBIDDEN_PROVIDERS: "The privacy settings of the account at OpenAI allow no "
+        "provider of {model}. An administrator has to change them, or choose another "
+        "model.",
+        TOO_MANY_TOOLS: "This chat has more tools than the model's server accepts. Turn "
+        "some of them off, or ask an administrator to do so.",
+        NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
+        "smaller model.",
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,
@@ -1841,6 +2063,7 @@ FAULTS: Mapping[tuple[str, str], SettingFault] = {
     ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
     ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
     ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "incorrect_hostname"): _WRONG_ADDRESS,
     ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
     ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
     ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
@@ -1950,58 +2173,60 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     if error.status:
         return ending_of_refusal(error.status, error)._replace(kind=kind)
     code = _find_code(error)
-    word = _message_word(failure_words(error))
+    word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
     message = form.format(
         code=_fill_in(code),
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=200,
+        wait=_time_to_wait(form, error),
     )
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
 def ending_of_refusal(status: int, error: ApiError) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(refusal_words(status, error))
+    word = refusal_word(status, error)
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    message = _MESSAGES_BY_CODE[word].format(
+    form = _MESSAGES_BY_CODE[word]
+    message = form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
+        wait=_time_to_wait(form, error),
     )
     fault = FAULTS.get(("refused", word), NO_FAULT)
     return Ending("refused", _find_code(error), message, fault)
 
 
-_OWN_MESSAGE = "-"
-"""In the place of a word of MESSAGES: the exception's own text is shown."""
-_EXCEPTIONS: Mapping[type[ResponsesError], tuple[str, str]] = {
-    MalformedEvent: ("malformed", ""),
-    AnswerTooLarge: ("malformed", "too_large"),
-    ResponseLost: ("cut", "lost"),
-    UnreadableAnswer: ("unreadable", _OWN_MESSAGE),
-    InvalidRequest: ("invalid", _OWN_MESSAGE),
-}
-"""Kind and word of the message for each exception and its subclasses."""
+_OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
+_LONGEST_WAIT = 60 * 86_400.0
+"""In seconds; a longer one is none that somebody means."""
+
+
+def _time_to_wait(form: str, error: ApiError) -> str:
+    """Return the time that an error names, else one that is usual for the limit."""
+    wait = error.wait or 0
+    if 0 < wait < _LONGEST_WAIT:  # else a time may be named that is over by our clock
+        return told_wait(wait)
+    if _OF_A_DAY.search(error.message):
+        return "some hours"
+    return "some hours or days" if form == _PLAN_LIMIT else "a minute"
 
 
 def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
     """Return the ending of a run that `error` stopped, after its first event or not."""
-    if isinstance(error, TimedOut):
-        return _ending_without_code(error.kind)
     if isinstance(error, ApiRefused):
         return Ending("refused", _find_code(error.error), str(error), error.fault)
-    kind, word = ("cut", "") if has_begun else ("unreachable", _OWN_MESSAGE)
-    for ancestor in type(error).__mro__:  # shells have errors of their own
-        if ancestor in _EXCEPTIONS:
-            kind, word = _EXCEPTIONS[ancestor]
-            break
-    if word == _OWN_MESSAGE:
+    kind, word = error.ending
+    if not kind:
+        kind, word = ("cut", "") if has_begun else ("unreachable", OWN_MESSAGE)
+    if word == OWN_MESSAGE:
         return Ending(kind, message=str(error), fault=error.fault)
     return _ending_without_code(kind, word)
 
@@ -2043,32 +2268,14 @@ _MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
 """A code means the same in a refusal and in a stream."""
 
 
-def names_lasting_cause(error: ApiError) -> bool:
-    """Say whether a stream says in words alone why each request would fail."""
-    word = _message_word(failure_words(error))
-    return word in ("context_length_exceeded", "model_not_found")
+def failure_word(error: ApiError) -> str:
+    """Return the word of a message that tells why a stream failed; "" if none does."""
+    return _first_with_message(failure_words(error))
 
 
-def says_overloaded(error: ApiError) -> bool:
-    """Say whether a stream says that its model is overloaded, whatever type it names."""
-    return _message_word(failure_words(error)) == "server_is_overloaded"
-
-
-def is_too_long(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the words of a chat are too many for the model.
-
-    Too many items have the same message, and become fewer as words.
-    """
-    if error.code == "array_above_max_length":
-        return False
-    word = _message_word(refusal_words(status, error))
-    return word == "context_length_exceeded"
-
-
-def has_known_cause(status: int, error: ApiError) -> bool:
-    """Say whether a refusal has a message that says more than its status."""
-    word = _message_word(refusal_words(status, error))
-    return word not in ("", str(status), "5")
+def refusal_word(status: int, error: ApiError) -> str:
+    """Return the word of a message that tells why a request was refused."""
+    return _first_with_message(refusal_words(status, error))
 
 
 def names_model(status: int, error: ApiError) -> bool:
@@ -2077,15 +2284,11 @@ def names_model(status: int, error: ApiError) -> bool:
     Below 400, `status` is that of a stream with an error.
     """
     status = status if status >= 400 else error.status
-    words = failure_words(error)
-    if status:
-        words = refusal_words(status, error)
-    word = _message_word(words)
+    word = refusal_word(status, error) if status else failure_word(error)
     return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
-def _message_word(words: Iterable[str]) -> str:
-    """Return the first word that has a message of its own, "" if none has."""
+def _first_with_message(words: Iterable[str]) -> str:
     for word in words:
         if word and word in _MESSAGES_BY_CODE:
             return word
@@ -2591,25 +2794,25 @@ def flat_annotation(annotation: Item) -> Item:
     return annotation
 
 
-def distinct_call_id(call_id: str, taken: Container[str]) -> str:
-    """Return `call_id`, with a number after it that makes it a free one.
+def distinct_id(wire_id: str, taken: Container[str]) -> str:
+    """Return `wire_id`, with a number after it that makes it a free one.
 
-    Thousands of calls may have one id, so the first free number is not counted to.
+    Thousands of items may have one id, so the first free number is not counted to.
     """
-    if call_id not in taken:
-        return call_id
+    if wire_id not in taken:
+        return wire_id
     last_taken = 1
     free = 2
-    while f"{call_id}_{free}" in taken:
+    while f"{wire_id}_{free}" in taken:
         last_taken = free
         free *= 2
     while free - last_taken > 1:
         middle = (last_taken + free) // 2
-        if f"{call_id}_{middle}" in taken:
+        if f"{wire_id}_{middle}" in taken:
             last_taken = middle
         else:
             free = middle
-    return f"{call_id}_{free}"
+    return f"{wire_id}_{free}"
 
 
 def open_calls(items: Sequence[Item]) -> list[Item]:
@@ -2620,12 +2823,12 @@ def open_calls(items: Sequence[Item]) -> list[Item]:
     ]
 
 
-def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
-    """Return the indexes of the calls that have an output, and of these outputs.
+def _find_pairs(items: Sequence[JsonObject]) -> dict[int, int]:
+    """Return the indexes of the calls that have an output, each with that of the output.
 
     An output answers an earlier call of its own kind; a `call_id` counts once.
     """
-    paired: set[int] = set()
+    outputs: dict[int, int] = {}
     waiting: dict[str, int | None] = {}  # the index of each call; None once answered
     turn_start = 0
     for index, item in enumerate(items):
@@ -2650,9 +2853,9 @@ def _find_pairs(items: Sequence[JsonObject]) -> set[int]:
         if call_index is None:
             continue
         if kind == CALL_OUTPUTS[items[call_index]["type"]]:
-            paired |= {call_index, index}
+            outputs[call_index] = index
             waiting[call_id] = None
-    return paired
+    return outputs
 
 
 def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
@@ -2662,19 +2865,17 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
     """
     ordered: list[Item] = []
     moved: list[Item] = []
-    waiting: set[str] = set()
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    waiting: set[int] = set()
+    """The indexes of the outputs that still come."""
     for index, item in enumerate(items):
         if waiting and item_type(item) == "message":
             moved.append(item)
             continue
         ordered.append(item)
-        if index not in paired:
-            continue
-        if is_call(item):
-            waiting.add(item["call_id"])
-        else:
-            waiting.discard(item["call_id"])
+        if index in outputs:
+            waiting.add(outputs[index])
+        waiting.discard(index)
         if not waiting:
             ordered += moved
             moved = []
@@ -2683,22 +2884,14 @@ def move_messages_after_outputs(items: Sequence[Item]) -> list[Item]:
 
 def move_outputs_to_calls(items: Sequence[Item]) -> list[Item]:
     """Return `items` with each output directly after its call."""
-    paired = _find_pairs(items)
-    calls: dict[str, int] = {}
-    outputs: dict[int, Item] = {}
-    for index in sorted(paired):
-        item = items[index]
-        if is_call(item):
-            calls[item["call_id"]] = index
-        else:
-            outputs[calls[item["call_id"]]] = item
+    outputs = _find_pairs(items)
+    moved = {*outputs.values()}
     ordered: list[Item] = []
     for index, item in enumerate(items):
-        if index in paired and is_call_output(item):
-            continue
-        ordered.append(item)
+        if index not in moved:
+            ordered.append(item)
         if index in outputs:
-            ordered.append(outputs[index])
+            ordered.append(items[outputs[index]])
     return ordered
 
 
@@ -2717,7 +2910,8 @@ def drop_orphans(items: Sequence[Item]) -> list[Item]:
     dangling: list[Item] = []
     """Reasoning whose product has not come yet."""
     has_lost_call = False
-    paired = _find_pairs(items)
+    outputs = _find_pairs(items)
+    paired = {*outputs, *outputs.values()}
     for index, item in enumerate(items):
         kind = item.get("type")
         if is_paired(item) and index not in paired:
@@ -2993,11 +3187,8 @@ def search_pages(item: JsonObject) -> list[str]:
     The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address):
-            pages[address] = None
-    return list(pages)
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:
@@ -3091,6 +3282,55 @@ class ModelFacts(NamedTuple):
     """False: the name says nothing, the facts are cautious."""
 
 
+# o3, o4-mini
+_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
+_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
+"""One digit, because Azure spells gpt-3.5 as gpt-35."""
+
+
+def read_gpt_version(model_id: str) -> tuple[int, int] | None:
+    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
+    match = _GPT_VERSION.match(model_id)
+    if match is None:
+        return None
+    return int(match["major"]), int(match["minor"] or 0)
+
+
+def assumed_facts(model_id: str) -> ModelFacts:
+    """Return what is assumed of a model as long as only its id is known.
+
+    What all models have from a version on, newer ones have, too
+    (docs/reference/responses-api.md, "Unknown models"). A deployment can have any name:
+    only its administrator knows its facts.
+    """
+    if _O_SERIES_ID.match(model_id):
+        return ModelFacts(
+            reasoning=True,
+            efforts=("low", "medium", "high"),
+            sampling="never",
+            summary=True,
+            hosted=True,
+        )
+    version = read_gpt_version(model_id)
+    if version is None:
+        return ModelFacts(hosted=True, known_family=False)
+    if version < (5, 0):
+        return ModelFacts()
+    return ModelFacts(
+        reasoning=True,
+        sampling="never",
+        summary=True,
+        verbosity=True,
+        hosted=True,
+        all_turns=version >= (5, 4),
+        long_prices=version >= (5, 4),
+        regional=version >= (5, 4),
+        appends_tools=version >= (5, 6),
+        diagnostics=version >= (5, 6),
+        appends_configuration=version >= (6, 0),
+    )
+
+
 # --------------------------------------------------------------------------------------
 # openai_responses.models.catalog
 #
@@ -3101,14 +3341,13 @@ class ModelFacts(NamedTuple):
 # this module is current, as do the tests.
 #
 # Facts as of 2026-11-28. Prices are US dollars for a million tokens at the standard tier.
-# A fact that is not stated has the default of ModelFacts. A dated snapshot has an entry
-# only where it differs from its model.
+# A fact that is not stated is the one that is assumed of the id, else the default of
+# ModelFacts. A dated snapshot has an entry only where it differs from its model.
 # --------------------------------------------------------------------------------------
 
 
-CATALOG_MODELS = (
-    ModelFacts(
-        id="chat-latest",
+CATALOG_MODELS = {
+    "chat-latest": ModelFacts(
         reasoning=True,
         efforts=("medium",),
         default_effort="medium",
@@ -3117,745 +3356,316 @@ CATALOG_MODELS = (
         hosted=True,
         context_window=400_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=30,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30),
     ),
-    ModelFacts(
-        id="chatgpt-image-latest",
+    "chatgpt-image-latest": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-4.1",
+    "gpt-4.1": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=2,
-            cached=0.5,
-            cache_write=None,
-            output=8,
-            fast=1.75,
-        ),
+        prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8, fast=1.75),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4.1-mini",
+    "gpt-4.1-mini": ModelFacts(
         hosted=True,
         context_window=1_047_576,
         max_output_tokens=32_768,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.4,
-            cached=0.1,
-            cache_write=None,
-            output=1.6,
-        ),
+        prices=ModelPrices(input=0.4, cached=0.1, cache_write=None, output=1.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-4o",
+    "gpt-4o": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=2.5,
-            cached=1.25,
-            cache_write=None,
-            output=10,
-        ),
+        prices=ModelPrices(input=2.5, cached=1.25, cache_write=None, output=10),
     ),
-    ModelFacts(
-        id="gpt-4o-mini",
+    "gpt-4o-mini": ModelFacts(
         hosted=True,
         context_window=128_000,
         max_output_tokens=16_384,
         shutdown="2027-01-14",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.15,
-            cached=0.075,
-            cache_write=None,
-            output=0.6,
-        ),
+        prices=ModelPrices(input=0.15, cached=0.075, cache_write=None, output=0.6),
         search_fee=0.025,
     ),
-    ModelFacts(
-        id="gpt-5",
-        reasoning=True,
+    "gpt-5": assumed_facts("gpt-5")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
         prices=ModelPrices(
-            input=1.25,
-            cached=0.125,
-            cache_write=None,
-            output=10,
-            fast=2,
+            input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5-mini",
-        reasoning=True,
+    "gpt-5-mini": assumed_facts("gpt-5-mini")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-terra",
         prices=ModelPrices(
-            input=0.25,
-            cached=0.025,
-            cache_write=None,
-            output=2,
-            fast=1.8,
+            input=0.25, cached=0.025, cache_write=None, output=2, fast=1.8
         ),
     ),
-    ModelFacts(
-        id="gpt-5-nano",
-        reasoning=True,
+    "gpt-5-nano": assumed_facts("gpt-5-nano")._replace(
         efforts=("minimal", "low", "medium", "high"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         lacks=("web_search",),
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2026-12-11",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.05,
-            cached=0.005,
-            cache_write=None,
-            output=0.4,
-        ),
+        prices=ModelPrices(input=0.05, cached=0.005, cache_write=None, output=0.4),
     ),
-    ModelFacts(
-        id="gpt-5-pro",
-        reasoning=True,
+    "gpt-5-pro": assumed_facts("gpt-5-pro")._replace(
         efforts=("high",),
         default_effort="high",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         lacks=("code_interpreter",),
         context_window=400_000,
         max_output_tokens=272_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol-pro",
-        prices=ModelPrices(
-            input=15,
-            cached=None,
-            cache_write=None,
-            output=120,
-        ),
+        prices=ModelPrices(input=15, cached=None, cache_write=None, output=120),
     ),
-    ModelFacts(
-        id="gpt-5.1",
-        reasoning=True,
+    "gpt-5.1": assumed_facts("gpt-5.1")._replace(
         efforts=("none", "low", "medium", "high"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
         prices=ModelPrices(
-            input=1.25,
-            cached=0.125,
-            cache_write=None,
-            output=10,
-            fast=2,
+            input=1.25, cached=0.125, cache_write=None, output=10, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.2",
-        reasoning=True,
+    "gpt-5.2": assumed_facts("gpt-5.2")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=1.75,
-            cached=0.175,
-            cache_write=None,
-            output=14,
-            fast=2,
+            input=1.75, cached=0.175, cache_write=None, output=14, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.2-pro",
-        reasoning=True,
+    "gpt-5.2-pro": assumed_facts("gpt-5.2-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=21,
-            cached=None,
-            cache_write=None,
-            output=168,
-        ),
+        prices=ModelPrices(input=21, cached=None, cache_write=None, output=168),
     ),
-    ModelFacts(
-        id="gpt-5.3-codex",
-        reasoning=True,
+    "gpt-5.3-codex": assumed_facts("gpt-5.3-codex")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        hosted=True,
+        verbosity=False,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6.1-sol",
-        prices=ModelPrices(
-            input=1.75,
-            cached=0.175,
-            cache_write=None,
-            output=14,
-        ),
+        prices=ModelPrices(input=1.75, cached=0.175, cache_write=None, output=14),
     ),
-    ModelFacts(
-        id="gpt-5.4",
-        reasoning=True,
+    "gpt-5.4": assumed_facts("gpt-5.4")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2.5,
-            cached=0.25,
-            cache_write=None,
-            output=15,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2.5, cached=0.25, cache_write=None, output=15, fast=2),
     ),
-    ModelFacts(
-        id="gpt-5.4-mini",
-        reasoning=True,
+    "gpt-5.4-mini": assumed_facts("gpt-5.4-mini")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.75,
-            cached=0.075,
-            cache_write=None,
-            output=4.5,
-            fast=2,
+            input=0.75, cached=0.075, cache_write=None, output=4.5, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.4-nano",
-        reasoning=True,
+    "gpt-5.4-nano": assumed_facts("gpt-5.4-nano")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="none",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
         shutdown="2027-04-01",
         successor="gpt-6-luna",
-        prices=ModelPrices(
-            input=0.2,
-            cached=0.02,
-            cache_write=None,
-            output=1.25,
-        ),
+        prices=ModelPrices(input=0.2, cached=0.02, cache_write=None, output=1.25),
     ),
-    ModelFacts(
-        id="gpt-5.4-pro",
-        reasoning=True,
+    "gpt-5.4-pro": assumed_facts("gpt-5.4-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=30,
-            cached=None,
-            cache_write=None,
-            output=180,
-        ),
+        prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    ModelFacts(
-        id="gpt-5.5",
-        reasoning=True,
+    "gpt-5.5": assumed_facts("gpt-5.5")._replace(
         efforts=("none", "low", "medium", "high", "xhigh"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=30,
-            fast=2.5,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=30, fast=2.5),
     ),
-    ModelFacts(
-        id="gpt-5.5-pro",
-        reasoning=True,
+    "gpt-5.5-pro": assumed_facts("gpt-5.5-pro")._replace(
         efforts=("medium", "high", "xhigh"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=30,
-            cached=None,
-            cache_write=None,
-            output=180,
-        ),
+        prices=ModelPrices(input=30, cached=None, cache_write=None, output=180),
     ),
-    ModelFacts(
-        id="gpt-5.6-cyber",
-        reasoning=True,
+    "gpt-5.6-cyber": assumed_facts("gpt-5.6-cyber")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=12.5,
-            cached=1.25,
-            cache_write=15.625,
-            output=75,
-        ),
+        prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-5.6-luna",
-        reasoning=True,
+    "gpt-5.6-luna": assumed_facts("gpt-5.6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.2,
-            cached=0.02,
-            cache_write=0.25,
-            output=1.2,
-            fast=2,
+            input=0.2, cached=0.02, cache_write=0.25, output=1.2, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-5.6-sol",
-        reasoning=True,
+    "gpt-5.6-sol": assumed_facts("gpt-5.6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=4,
-            cached=0.4,
-            cache_write=5,
-            output=20,
-            fast=2,
-        ),
+        prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20, fast=2),
     ),
-    ModelFacts(
-        id="gpt-5.6-terra",
-        reasoning=True,
+    "gpt-5.6-terra": assumed_facts("gpt-5.6-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2,
-            cached=0.2,
-            cache_write=2.5,
-            output=12,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=12, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6-astra",
-        reasoning=True,
+    "gpt-6-astra": assumed_facts("gpt-6-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=10,
-            cached=1,
-            cache_write=12.5,
-            output=50,
-            fast=2,
-            ultrafast=6,
+            input=10, cached=1, cache_write=12.5, output=50, fast=2, ultrafast=6
         ),
     ),
-    ModelFacts(
-        id="gpt-6-astra-law",
-        reasoning=True,
+    "gpt-6-astra-law": assumed_facts("gpt-6-astra-law")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=10,
-            cached=1,
-            cache_write=None,
-            output=50,
-        ),
+        prices=ModelPrices(input=10, cached=1, cache_write=None, output=50),
     ),
-    ModelFacts(
-        id="gpt-6-cyber",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
+    "gpt-6-cyber": assumed_facts("gpt-6-cyber")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=20,
-            cached=2,
-            cache_write=25,
-            output=100,
-        ),
+        prices=ModelPrices(input=20, cached=2, cache_write=25, output=100),
     ),
-    ModelFacts(
-        id="gpt-6-luna",
-        reasoning=True,
+    "gpt-6-luna": assumed_facts("gpt-6-luna")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=0.1,
-            cached=0.01,
-            cache_write=0.125,
-            output=0.5,
-            fast=2,
+            input=0.1, cached=0.01, cache_write=0.125, output=0.5, fast=2
         ),
     ),
-    ModelFacts(
-        id="gpt-6-rosalind",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
+    "gpt-6-rosalind": assumed_facts("gpt-6-rosalind")._replace(
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=15,
-            cached=1.5,
-            cache_write=18.75,
-            output=75,
-        ),
+        prices=ModelPrices(input=15, cached=1.5, cache_write=18.75, output=75),
     ),
-    ModelFacts(
-        id="gpt-6-sol",
-        reasoning=True,
+    "gpt-6-sol": assumed_facts("gpt-6-sol")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=2,
-            cached=0.2,
-            cache_write=2.5,
-            output=10,
-            fast=2,
-        ),
+        prices=ModelPrices(input=2, cached=0.2, cache_write=2.5, output=10, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.1-sol",
-        reasoning=True,
+    "gpt-6.1-sol": assumed_facts("gpt-6.1-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
         prices=ModelPrices(
-            input=2,
-            cached=0.1,
-            cache_write=2.5,
-            output=10,
-            fast=2,
-            ultrafast=6,
+            input=2, cached=0.1, cache_write=2.5, output=10, fast=2, ultrafast=6
         ),
     ),
-    ModelFacts(
-        id="gpt-6.1-terra",
-        reasoning=True,
+    "gpt-6.1-terra": assumed_facts("gpt-6.1-terra")._replace(
         efforts=("none", "low", "medium", "high", "xhigh", "max"),
         default_effort="medium",
         sampling="with_none",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
         pro_mode=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=1,
-            cached=0.05,
-            cache_write=1.25,
-            output=5,
-            fast=2,
-        ),
+        prices=ModelPrices(input=1, cached=0.05, cache_write=1.25, output=5, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.2-astra",
-        reasoning=True,
+    "gpt-6.2-astra": assumed_facts("gpt-6.2-astra")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=8,
-            cached=0.4,
-            cache_write=10,
-            output=40,
-            fast=2,
-        ),
+        prices=ModelPrices(input=8, cached=0.4, cache_write=10, output=40, fast=2),
     ),
-    ModelFacts(
-        id="gpt-6.2-astra-law",
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
-    ),
-    ModelFacts(
-        id="gpt-6.2-sol",
-        reasoning=True,
+    "gpt-6.2-astra-law": assumed_facts("gpt-6.2-astra-law")._replace(),
+    "gpt-6.2-sol": assumed_facts("gpt-6.2-sol")._replace(
         efforts=("low", "medium", "high", "xhigh", "max"),
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        appends_tools=True,
-        appends_configuration=True,
-        all_turns=True,
-        diagnostics=True,
-        long_prices=True,
-        regional=True,
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
@@ -3870,8 +3680,7 @@ CATALOG_MODELS = (
             ultrafast_later=6,
         ),
     ),
-    ModelFacts(
-        id="gpt-daybreak-blue-latest",
+    "gpt-daybreak-blue-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -3880,15 +3689,9 @@ CATALOG_MODELS = (
         context_window=1_050_000,
         max_input_tokens=922_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=4,
-            cached=0.4,
-            cache_write=5,
-            output=20,
-        ),
+        prices=ModelPrices(input=4, cached=0.4, cache_write=5, output=20),
     ),
-    ModelFacts(
-        id="gpt-daybreak-red-latest",
+    "gpt-daybreak-red-latest": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
@@ -3897,137 +3700,71 @@ CATALOG_MODELS = (
         context_window=400_000,
         max_input_tokens=272_000,
         max_output_tokens=128_000,
-        prices=ModelPrices(
-            input=12.5,
-            cached=1.25,
-            cache_write=15.625,
-            output=75,
-        ),
+        prices=ModelPrices(input=12.5, cached=1.25, cache_write=15.625, output=75),
     ),
-    ModelFacts(
-        id="gpt-image-1-mini",
+    "gpt-image-1-mini": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-image-1.5",
+    "gpt-image-1.5": ModelFacts(
         functions=False,
         vision=False,
         shutdown="2026-12-01",
         successor="gpt-image-2.6-sunburst or -flare",
     ),
-    ModelFacts(
-        id="gpt-rosalind-research",
+    "gpt-rosalind-research": ModelFacts(
         reasoning=True,
         sampling="never",
         summary=True,
         hosted=True,
-        prices=ModelPrices(
-            input=5,
-            cached=0.5,
-            cache_write=None,
-            output=25,
-        ),
+        prices=ModelPrices(input=5, cached=0.5, cache_write=None, output=25),
     ),
-    ModelFacts(
-        id="o3",
-        reasoning=True,
-        efforts=("low", "medium", "high"),
+    "o3": assumed_facts("o3")._replace(
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        hosted=True,
         context_window=200_000,
         max_output_tokens=100_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol",
-        prices=ModelPrices(
-            input=2,
-            cached=0.5,
-            cache_write=None,
-            output=8,
-        ),
+        prices=ModelPrices(input=2, cached=0.5, cache_write=None, output=8),
     ),
-    ModelFacts(
-        id="o3-pro",
-        reasoning=True,
-        efforts=("low", "medium", "high"),
+    "o3-pro": assumed_facts("o3-pro")._replace(
         default_effort="medium",
-        sampling="never",
-        summary=True,
-        hosted=True,
         lacks=("code_interpreter",),
         context_window=200_000,
         max_output_tokens=100_000,
         shutdown="2026-12-11",
         successor="gpt-6.1-sol-pro",
-        prices=ModelPrices(
-            input=20,
-            cached=None,
-            cache_write=None,
-            output=80,
-        ),
+        prices=ModelPrices(input=20, cached=None, cache_write=None, output=80),
     ),
-)
+}
+"""What is known of each model, by its id."""
 
 CATALOG_IMAGE_PRICES = {
     "chatgpt-image-latest": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=32,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=32
     ),
     "gpt-image-1-mini": ImagePrices(
-        text=2,
-        cached_text=0.2,
-        image=2.5,
-        cached_image=0.25,
-        output=8,
+        text=2, cached_text=0.2, image=2.5, cached_image=0.25, output=8
     ),
     "gpt-image-1.5": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=32,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=32
     ),
     "gpt-image-2": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.5-flare": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.5-sunburst": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.6-flare": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
     "gpt-image-2.6-sunburst": ImagePrices(
-        text=5,
-        cached_text=1.25,
-        image=8,
-        cached_image=2,
-        output=30,
+        text=5, cached_text=1.25, image=8, cached_image=2, output=30
     ),
 }
 """By the models that draw pictures."""
@@ -4151,10 +3888,7 @@ def add_usage(first: Usage | None, second: Usage | None) -> Usage | None:
 
 def sum_usages(usages: Iterable[Usage]) -> Usage | None:
     """Return the sum of several responses, None for none."""
-    total: Usage | None = None
-    for usage in usages:
-        total = add_usage(total, usage)
-    return total
+    return reduce(add_usage, usages, None)
 
 
 def read_usage(
@@ -4180,13 +3914,19 @@ def read_usage(
     writes = as_mapping(inputs.get("cache_write_tokens_details"))
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
+    total = _read_count(wire.get("total_tokens"))
+    cached = _read_count(inputs.get("cached_tokens"))
+    if cached > input_tokens:
+        # Anthropic counts what was not cached alone, and gateways pass that on.
+        input_tokens += cached
+        total = max(total, input_tokens + output_tokens)
     searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
         output=output_tokens,
-        total=_read_count(wire.get("total_tokens")) or input_tokens + output_tokens,
-        cached=_read_count(inputs.get("cached_tokens")),
+        total=total or input_tokens + output_tokens,
+        cached=cached,
         cache_writes=_read_count(inputs.get("cache_write_tokens")),
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
@@ -4520,13 +4260,11 @@ def change_added_tools(
     items: Iterable[Item], change: Callable[[Item], Item]
 ) -> list[Item]:
     """Return the input of a request in which the tools of its items are changed."""
-    changed: list[Item] = []
-    for item in items:
+    changed = list(items)
+    for number, item in enumerate(changed):
         if item_type(item) == ADDED_TOOLS:
             tools = [change(tool) for tool in item["tools"]]
-            changed.append({**item, "tools": tools})
-        else:
-            changed.append(item)
+            changed[number] = {**item, "tools": tools}
     return changed
 
 
@@ -4572,10 +4310,6 @@ REASONING_EFFORTS = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 # gpt-5.4-2026-03-05
 _SNAPSHOT_DATE = re.compile(r"-(?P<date>\d{4}-\d{2}-\d{2})$")
-_GPT_VERSION = re.compile(r"gpt-(?P<major>\d)(?:\.(?P<minor>\d{1,2}))?(?!\d)")
-"""One digit, because Azure spells gpt-3.5 as gpt-35."""
-# o3, o4-mini
-_O_SERIES_ID = re.compile(r"o\d+(?:-|$)")
 _THINKING_NAME = re.compile(
     r"(?P<model>gpt-\d(?:\.\d+)?)-thinking(?P<size>-mini|-nano)?$"
 )
@@ -4586,10 +4320,10 @@ _PRO_NAME = re.compile(r"(?P<model>gpt-[\w.-]+)-pro(?P<effort>-[a-z]+)?$")
 _WRAPPED_ID = re.compile(r"(?:openai/|ft:)([^:/]+)")
 
 
-CATALOG_FACTS = {facts.id: facts for facts in CATALOG_MODELS}
+CATALOG_FACTS = {
+    name: CATALOG_MODELS[name]._replace(id=name) for name in CATALOG_MODELS
+}
 """The facts of each model of the catalog, by id."""
-
-_PLAIN_FACTS = ModelFacts()
 
 
 class ResolvedModel(NamedTuple):
@@ -4629,21 +4363,14 @@ def resolve_model(
     """
     if name in overrides:
         return overrides[name]
-    in_research_mode = _resolve_research_mode(name, overrides)
-    if in_research_mode is not None:
-        return in_research_mode
     base, _, effort = name.rpartition("-")
     model = overrides.get(base)
     if model and effort in REASONING_EFFORTS and model.takes_effort(effort):
         return model._replace(effort=effort, name=f"{model.name} ({effort})")
-    known = _named_model(name)
-    if known is None:
-        in_pro_mode = _resolve_pro_mode(name, overrides)
-        if in_pro_mode is not None:
-            return in_pro_mode
-        known = _model_with_effort(name)
-    if known is None:
-        known = (name, None)
+    in_mode = _resolve_mode(name, overrides) if len(name) <= _LONGEST_NAME else None
+    if in_mode:
+        return in_mode
+    known = _named_model(name) or _model_with_effort(name) or (name, None)
     model_id, stated_effort = known
     shown_name = _AUTO_NAMES.get(name) or _shown_name(model_id, stated_effort)
     return ResolvedModel(
@@ -4665,25 +4392,32 @@ _RESEARCH = "-research"
 _RESEARCH_EFFORTS = ("high", "xhigh", "max")
 
 
-def _resolve_research_mode(
+def _resolve_mode(
     name: str, overrides: Mapping[str, ResolvedModel]
 ) -> ResolvedModel | None:
-    """Resolve a name with `-research` after a known model; None for any other.
+    """Resolve a name with `-pro` or `-research` where that is a mode and no model.
 
-    The effort is high if the name has none (OpenAI's guide "Web search" recommends
-    `high` or `xhigh`). Retired models and those of other vendors have such names, too.
+    Retired models and those of other vendors have such names, too. The effort of
+    research is high if the name has none (OpenAI's guide "Web search" recommends `high`
+    or `xhigh`).
     """
-    is_own_model = name in CATALOG_FACTS or name in CATALOG_SUCCESSORS
-    is_too_long = len(name) > _LONGEST_NAME
-    if is_own_model or is_too_long or not name.endswith(_RESEARCH):
+    if name in CATALOG_FACTS or name in CATALOG_SUCCESSORS:
         return None
-    model = resolve_model(name.removesuffix(_RESEARCH), overrides)
-    if not model.facts.known_family:
-        return None
-    effort = model.effort
-    if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
-        effort = "high"
-    return model._replace(effort=effort, name=f"{model.name} Research", research=True)
+    if name.endswith(_RESEARCH):
+        model = resolve_model(name.removesuffix(_RESEARCH), overrides)
+        if model.facts.known_family:
+            effort = model.effort
+            if effort not in _RESEARCH_EFFORTS and model.takes_effort("high"):
+                effort = "high"
+            shown = f"{model.name} Research"
+            return model._replace(effort=effort, name=shown, research=True)
+    match = _PRO_NAME.match(name)
+    if match:
+        model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
+        if model.facts.pro_mode:
+            shown = _shown_name(f"{model.id}-pro", model.effort)
+            return model._replace(name=shown, pro=True)
+    return None
 
 
 def takes_hosted_tool(model: ResolvedModel, kind: str) -> bool:
@@ -4707,20 +4441,6 @@ def takes_search_budget(model: ResolvedModel) -> bool:
 
 
 _FIRST_WITH_BUDGET = (5, 0)
-
-
-def _resolve_pro_mode(
-    name: str, overrides: Mapping[str, ResolvedModel]
-) -> ResolvedModel | None:
-    """Resolve a name with `-pro` after a model, where that is a mode and no model."""
-    match = _PRO_NAME.match(name)
-    if match is None or len(name) > _LONGEST_NAME:
-        return None
-    model = resolve_model(match["model"] + (match["effort"] or ""), overrides)
-    if not model.facts.pro_mode:
-        return None
-    shown = _shown_name(f"{model.id}-pro", model.effort)
-    return model._replace(name=shown, pro=True)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -4774,8 +4494,7 @@ def _model_family(model_id: str) -> str:
 def _model_facts(model_id: str) -> ModelFacts:
     """Return the facts of an id, with or without a date, or those of its family.
 
-    Fine-tuned models and routers have prices of their own. A deployment can have any
-    name: only its administrator knows its facts.
+    Fine-tuned models and routers have prices of their own.
     """
     for name in (model_id, _model_family(model_id)):
         if name in CATALOG_FACTS:
@@ -4783,52 +4502,7 @@ def _model_facts(model_id: str) -> ModelFacts:
     wrapped = _WRAPPED_ID.match(model_id)
     if wrapped:
         return _model_facts(wrapped[1])._replace(prices=None)
-    if _O_SERIES_ID.match(model_id):
-        return _ASSUMED_OF_O_SERIES
-    version = read_gpt_version(model_id)
-    if version:
-        return _facts_of_version(version)
-    return _PLAIN_FACTS._replace(hosted=True, known_family=False)
-
-
-def read_gpt_version(model_id: str) -> tuple[int, int] | None:
-    """Return the version of a gpt, like (5, 4) for `gpt-5.4-mini`; else None."""
-    match = _GPT_VERSION.match(model_id)
-    if match is None:
-        return None
-    return int(match["major"]), int(match["minor"] or 0)
-
-
-_ASSUMED_OF_O_SERIES = ModelFacts(
-    reasoning=True,
-    efforts=("low", "medium", "high"),
-    sampling="never",
-    summary=True,
-    hosted=True,
-)
-
-
-def _facts_of_version(version: tuple[int, int]) -> ModelFacts:
-    """Return what is assumed of a gpt that the catalog does not have.
-
-    What all models have from a version on, newer ones have, too
-    (docs/reference/responses-api.md, "Unknown models").
-    """
-    if version < (5, 0):
-        return _PLAIN_FACTS
-    return ModelFacts(
-        reasoning=True,
-        sampling="never",
-        summary=True,
-        verbosity=True,
-        hosted=True,
-        all_turns=version >= (5, 4),
-        long_prices=version >= (5, 4),
-        regional=version >= (5, 4),
-        appends_tools=version >= (5, 6),
-        diagnostics=version >= (5, 6),
-        appends_configuration=version >= (6, 0),
-    )
+    return assumed_facts(model_id)
 
 
 def successor_of(model_id: str) -> ResolvedModel | None:
@@ -4846,7 +4520,7 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     """Return `GPT-5.6 Sol (high)` for `gpt-5.6-sol` with effort high; other ids stay."""
     name = model_id
     notes: list[str] = []
-    if _GPT_VERSION.match(model_id):
+    if read_gpt_version(model_id):
         snapshot = _SNAPSHOT_DATE.search(model_id)
         if snapshot:
             notes.append(snapshot["date"])
@@ -4918,6 +4592,8 @@ _PARAMETER_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 """OpenAI's own sentences, which gateways repeat, and others about a value."""
+_PATH_IN_FRONT = re.compile(r"([a-z_]{2,40}(?:\.\w{1,64}){0,12}): ")
+"""How servers of Node.js begin that tell what Zod found as a text (OpenClaw 2026.9)."""
 _LACKING_PARAMETER = re.compile(
     # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
     rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
@@ -4926,6 +4602,7 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bproperty '{_NAME}' is unsupported"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
     rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
+    rf"|\bdon't support {_NAME}="  # LiteLLM, of a value
     rf"|\bargument not supported(?: on this model)?: {_NAME}"
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
@@ -4969,20 +4646,19 @@ _PARAMETERS_IN_WORDS = (
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
-_FUNCTION_IN_WORDS = re.compile(rf"\bfunction:? {_QUOTED_NAME}", re.IGNORECASE)
-_RESERVED_NAME = re.compile(
-    r"\btool names are not allowed to be \[([\w.-]{1,64})\]", re.I
-)
-"""What DashScope says of a function that has the name of one of its own tools."""
-_HOSTED_TOOL_IN_WORDS = re.compile(rf"\btool(?: type)?:? {_QUOTED_NAME}", re.IGNORECASE)
-_REQUESTED_TOOL = re.compile(r"\brequested tool ([\w.-]{1,64}) is not supported")
-"""What Copilot says of a hosted tool (caozhiyuan/copilot-api 220)."""
-_REFUSED_KIND = re.compile(
-    rf"\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
+_FUNCTION_IN_WORDS = re.compile(
+    # DashScope, of a function that has the name of one of its own tools.
+    rf"\bfunction:? {_QUOTED_NAME}|\btool names are not allowed to be \[([\w.-]{{1,64}})\]",
     re.IGNORECASE,
 )
-"""What OpenAI says of a hosted tool in Chat Completions; LiteLLM leaves out the place
-(langchain-ai/langchain-litellm 197). Volcengine has none."""
+_HOSTED_TOOL_IN_WORDS = re.compile(
+    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220).
+    rf"\btool(?: type)?:? {_QUOTED_NAME}|\brequested tool ([\w.-]{{1,64}}) is not supported"
+    # OpenAI, of a hosted tool in Chat Completions; LiteLLM leaves out the place
+    # (langchain-ai/langchain-litellm 197). Volcengine has none.
+    rf"|\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
+    re.IGNORECASE,
+)
 _SERVER_IN_WORDS = re.compile(rf"\bserver:? {_QUOTED_NAME}", re.IGNORECASE)
 _VECTOR_STORE = re.compile(r"\bvs_[\w-]{2,128}")
 _ID_IN_WORDS = re.compile(r"[\w-]{5,128}")
@@ -5096,6 +4772,10 @@ def _open_quote(words: str) -> str:
     return words[:-1]
 
 
+Payload = dict[str, Any]
+"""The body of a request."""
+
+
 class NamedItem(NamedTuple):
     """An item as it is sent, after the name of the one that it was made of."""
 
@@ -5106,7 +4786,7 @@ class NamedItem(NamedTuple):
 class SentRequest(NamedTuple):
     """What was sent, and what it was made of."""
 
-    payload: dict[str, Any]
+    payload: Payload
     """The body that was sent."""
     items: Sequence[NamedItem]
     """The items of its input, with their names; one that was added has none."""
@@ -5134,12 +4814,6 @@ class Place(NamedTuple):
     def keys(self) -> tuple[str, ...]:
         """The names in the path, without numbers."""
         return tuple(re.findall(r"\.(\w+)", self.path))
-
-    @property
-    def subject(self) -> str:
-        """What the log calls it: no one can count the items of a request."""
-        named = {"type": item_type(self.value), **self.value}
-        return f"{self.list_name}[{self.number}] ({tool_name(named)}):"
 
     @property
     def inner_tool(self) -> Item | None:
@@ -5183,6 +4857,10 @@ class Refusal:
             _UNKNOWN.search(self.words) or _LACKING_PARAMETER.search(self.words)
         )
 
+    def says(self, phrase: str) -> re.Match[str] | None:
+        """Return the first place of a pattern in the words, in any case."""
+        return re.search(phrase, self.words, re.IGNORECASE)
+
     def is_own_phrase(self, phrase: str) -> bool:
         """Say whether a phrase of the words is the server's own, and no quote."""
         return not self._own.could_say(phrase)
@@ -5192,8 +4870,18 @@ class Refusal:
         """The item or tool that is named, by `param` or by words that are its own."""
         declared = _DECLARATION_IN_WORDS.search(self.words)
         if declared and not self._own.could_say(declared[1]):
-            return self._find_declaration(int(declared[2]))
-        match = _NAMED_PLACE.fullmatch(self.named_parameter) or self._place_in_words()
+            number = int(declared[2])
+            functions = [
+                Place("tools", index, "", tool)
+                for index, tool in enumerate(as_list(self.sent.payload.get("tools")))
+                if tool.get("type") == "function"
+            ]
+            return functions[number] if number < len(functions) else None
+        match = (
+            _NAMED_PLACE.fullmatch(self.named_parameter)
+            or _NAMED_PLACE.fullmatch(self._path_in_front)
+            or self._place_in_words()
+        )
         if match is None:
             return None
         list_name = match[1]
@@ -5203,15 +4891,14 @@ class Refusal:
             return None
         return Place(list_name, number, match[3], rows[number])
 
-    def _find_declaration(self, number: int) -> Place | None:
-        """Return a function by its number among the functions."""
-        rows = as_list(self.sent.payload.get("tools"))
-        places = [
-            Place("tools", index, "", tool)
-            for index, tool in enumerate(rows)
-            if tool.get("type") == "function"
-        ]
-        return places[number] if number < len(places) else None
+    @property
+    def subject(self) -> str:
+        """What the log calls the place: no one can count the items of a request."""
+        place = self.place
+        if place is None:
+            return ""
+        named = {"type": item_type(place.value), **place.value}
+        return f"{place.list_name}[{place.number}] ({tool_name(named)}):"
 
     @property
     def has_named_place(self) -> bool:
@@ -5241,6 +4928,17 @@ class Refusal:
         return None
 
     @cached_property
+    def _path_in_front(self) -> str:
+        """The path that the words begin with, if the request has it; else empty."""
+        match = _PATH_IN_FRONT.match(self.words)
+        if self.named_parameter or match is None:
+            return ""
+        outer = match[1].partition(".")[0]
+        if outer not in self.sent.payload or self._own.could_say(match[0]):
+            return ""
+        return NUMBER_AFTER_DOT.sub(r"[\1]", match[1])
+
+    @cached_property
     def parameter(self) -> str:
         """The path of the parameter that `param` or the words name; empty for none."""
         if self.named_parameter:
@@ -5251,7 +4949,9 @@ class Refusal:
         match: re.Match[str] | None = None
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
-        if match is None or self._own.could_say(_open_quote(match[0])):
+        if match is None:
+            return self._path_in_front
+        if self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)
         return _OTHER_NAMES.get(path.lower(), path)
@@ -5260,10 +4960,7 @@ class Refusal:
     def tools(self) -> Iterator[Item]:
         """The tools that the words name by what they are, one after the other."""
         functions = self._find_names(_FUNCTION_IN_WORDS)
-        functions |= self._find_names(_RESERVED_NAME)
         kinds = self._find_names(_HOSTED_TOOL_IN_WORDS)
-        kinds |= self._find_names(_REQUESTED_TOOL)
-        kinds |= self._find_names(_REFUSED_KIND)
         labels = self._find_names(_SERVER_IN_WORDS)
         named_stores = set(_VECTOR_STORE.findall(self.words))
         # A tool's own error, as `image_generation_user_error`.
@@ -5286,7 +4983,7 @@ class Refusal:
         """Return the names after a noun that the request could not have said."""
         names: dict[str, str] = {}
         for match in pattern.finditer(self.words):
-            names.setdefault(match[1], match[0])
+            names.setdefault(match[match.lastindex or 0], match[0])
             if len(names) == _MAX_CANDIDATES:
                 break
         return {
@@ -5326,17 +5023,6 @@ class Refusal:
         return {*_QUOTED.findall(self.words), *names}
 
 
-def named_parameter(sent: SentRequest, error: ApiError) -> str:
-    """Return the parameter that an error names anywhere; empty for none."""
-    return Refusal(error, sent).parameter
-
-
-def named_subject(sent: SentRequest, error: ApiError) -> str:
-    """Return the item or tool that an error names, for the log; empty for none."""
-    place = Refusal(error, sent).place
-    return place.subject if place else ""
-
-
 # --------------------------------------------------------------------------------------
 # openai_responses.repairs.chat_repairs
 #
@@ -5366,10 +5052,9 @@ ItemChange = Literal["none", "plain", "leave_out"]
 """What a repair does to an item: only its words are sent, or nothing of it."""
 
 
+@dataclass(frozen=True, slots=True)
 class ChatRepair(ABC):
     """One change of the items of a chat."""
-
-    __slots__ = ()
 
     is_about_chat: ClassVar = True
     """Whether a chat remembers it, and not the account."""
@@ -5483,7 +5168,6 @@ class LeaveOutKind(RepairUntil):
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutReasoning(RepairUntil):
     """Encrypted items are left out, up to the item `until`.
 
@@ -5502,7 +5186,6 @@ class LeaveOutReasoning(RepairUntil):
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class CallsAsWords(RepairUntil):
     """Calls and outputs become words, up to the item `until`.
 
@@ -5543,7 +5226,6 @@ class PlainItems(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-@dataclass(frozen=True, slots=True)
 class WordsAlone(RepairUntil):
     """Only messages stay, up to `until`; of calls and outputs words stay."""
 
@@ -5555,7 +5237,6 @@ class WordsAlone(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutPlainReasoning(ChatRepair):
     """Reasoning of which only the words came is not sent again.
 
@@ -5571,7 +5252,6 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutImages(ChatRepair):
     """Of messages and outputs with images the words stay.
 
@@ -5589,19 +5269,6 @@ def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
-def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
-    """Return the repairs of their stored form, each once; anything else is skipped.
-
-    The owner of a chat can write anything there.
-    """
-    repairs: dict[ChatRepair, None] = {}
-    for row in rows[-_MAX_ROWS_READ:]:
-        repair = _read_chat_repair(as_list(row))
-        if repair is not None:
-            repairs[repair] = None
-    return list(repairs)[-MAX_CHAT_REPAIRS:]
-
-
 _BY_NAME = {
     "item": LeaveOutItem,
     "text": SendAsText,
@@ -5615,19 +5282,24 @@ the chat gets its reasoning back.
 """
 
 
-def _read_chat_repair(row: list[Any]) -> ChatRepair | None:
-    """Return the repair of a stored form, None for anything else."""
-    if not all(isinstance(word, str) for word in row):
-        return None
-    match row:
-        case [action, name] if action in _BY_NAME and _NAME_FORM.fullmatch(name):
-            repair: ChatRepair = _BY_NAME[action](name)
-            return repair
-        case ["kind", kind, name] if _TYPE_FORM.fullmatch(kind) and (
-            _NAME_FORM.fullmatch(name)
-        ):
-            return LeaveOutKind(name, kind)
-    return None
+def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
+    """Return the repairs of their stored form, each once; anything else is skipped.
+
+    The owner of a chat can write anything there.
+    """
+    repairs: dict[ChatRepair, None] = {}
+    for row in rows[-_MAX_ROWS_READ:]:
+        repair: ChatRepair
+        match row:
+            case [str(word), str(name)] if word in _BY_NAME:
+                repair = _BY_NAME[word](name)
+            case ["kind", str(kind), str(name)] if _TYPE_FORM.fullmatch(kind):
+                repair = LeaveOutKind(name, kind)
+            case _:
+                continue
+        if _NAME_FORM.fullmatch(name):
+            repairs[repair] = None
+    return list(repairs)[-MAX_CHAT_REPAIRS:]
 
 
 def item_names(items: Iterable[Item]) -> list[str]:
@@ -5639,10 +5311,8 @@ def item_names(items: Iterable[Item]) -> list[str]:
     names: list[str] = []
     for item in items:
         digest = json_digest(item)
-        name = digest
-        if counts[digest]:
-            name = f"{digest}.{counts[digest]}"
-        names.append(name)
+        earlier = counts[digest]
+        names.append(f"{digest}.{earlier}" if earlier else digest)
         counts[digest] += 1
     return names
 
@@ -5670,10 +5340,8 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
                 break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
-    calls_as_words: set[object] = set()
-    for row in rows:
-        if row.name in left_out and is_paired(row.item):
-            calls_as_words.add(row.item.get("call_id"))
+    gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
+    calls_as_words = {item.get("call_id") for item in gone}
 
     sent: list[NamedItem] = []
     for row in rows:
@@ -5778,8 +5446,6 @@ _MAX_STEPS = 5
 """From a reference or a choice to the next."""
 _MAX_OPTIONS = 10
 _MOST_WORDS = 200
-_MAX_REFERENCE = 500
-"""Characters of a reference."""
 
 
 def plain_schema(schema: object) -> dict[str, Any]:
@@ -5816,9 +5482,7 @@ class _Plainer:
         is_last = depth >= _MOST_LEVELS
         if kind == "object":
             named = {} if is_last else as_mapping(meant.get("properties"))
-            properties: dict[str, Any] = {}
-            for name, inner in named.items():
-                properties[name] = self.plain(inner, depth + 1)
+            properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
             demanded = {name for name in required if isinstance(name, str)}
@@ -5834,21 +5498,12 @@ class _Plainer:
             is_choice = not part.keys() & {"type", "properties"}
             option = _first_value(part) if is_choice else {}
             if "$ref" in part:
-                part = self._definition(as_text(part["$ref"]))
+                part = as_mapping(resolve_reference(self._root, part["$ref"]))
             elif option:
                 part = option
             else:
                 break
         return part
-
-    def _definition(self, reference: str) -> JsonObject:
-        """Return the definition that a reference names; nothing if there is none."""
-        place: object = self._root
-        if len(reference) > _MAX_REFERENCE:
-            return {}
-        for name in reference.split("/")[1:]:
-            place = as_mapping(place).get(name)
-        return as_mapping(place)
 
 
 def _first_value(part: JsonObject) -> JsonObject:
@@ -5880,16 +5535,13 @@ def _type_of(part: JsonObject) -> str:
 # They are remembered for a user or for all users (`memory`). What guards is never
 # repaired away: only the parameters in `MAY_BE_LEFT_OUT` go, only fields that say nothing
 # of what an item means, and a tool goes whole, because without its filters, its allowed
-# tools or its approvals it would do more than its administrator permits. Of a search only
-# what tunes it goes (`TUNE_A_SEARCH`).
+# tools or its approvals it would do more than its administrator permits. Of a tool only
+# fields go that are in `PERMIT_NOTHING`.
 # --------------------------------------------------------------------------------------
 
 
-MAY_BE_LEFT_OUT = frozenset(
+_OPTIONS = frozenset(
     {
-        "access_programs",
-        "background_options",
-        "context_management",
         "image",
         "include",
         "metadata",
@@ -5901,8 +5553,6 @@ MAY_BE_LEFT_OUT = frozenset(
         "reasoning.effort",
         "reasoning.mode",
         "reasoning.summary",
-        "service_tier",
-        "stream",
         "temperature",
         "text",
         "text.verbosity",
@@ -5911,11 +5561,21 @@ MAY_BE_LEFT_OUT = frozenset(
         "truncation",
     }
 )
+"""Parameters that only tune an answer."""
+
+MAY_BE_LEFT_OUT = _OPTIONS | {
+    # These change what an answer costs, or how it comes.
+    "access_programs",
+    "background_options",
+    "context_management",
+    "service_tier",
+    "stream",
+}
 """Parameters that guard nothing. Not those in `GUARDS`, nor what the user asked for: the
 model, the input, the format."""
 
-TUNE_A_SEARCH = frozenset({"search_context_size", "user_location"})
-"""Fields of a search that permit nothing."""
+PERMIT_NOTHING = frozenset({"search_context_size", "strict", "user_location"})
+"""Fields that only tune a search, or say how exactly a function is called."""
 
 GUARDS = frozenset(
     {
@@ -5929,17 +5589,6 @@ GUARDS = frozenset(
     }
 )
 """Safeguards and limits, which stay whatever a server says of them."""
-
-_NO_OPTIONS = frozenset(
-    {
-        "access_programs",
-        "background_options",
-        "context_management",
-        "service_tier",
-        "stream",
-    }
-)
-"""Parameters that change what an answer costs, or how it comes."""
 
 _FIELDS_WITH_A_MEANING = frozenset(
     {
@@ -5971,16 +5620,13 @@ _FIELDS_WITH_A_MEANING = frozenset(
 )
 """An item without one of them would say something else: it is left out whole."""
 _ITEMS_THAT_STAY_WHOLE = APPENDED | {"mcp_approval_request", "mcp_approval_response"}
-_MAX_KEYS = 6
-"""Names in the path of a field that a repair remembers."""
 _MAX_TYPE = 64
 """Characters of an item's type, and of a field's name in a message."""
 
 
+@dataclass(frozen=True, slots=True)
 class RequestRepair(ABC):
-    """One change of a request."""
-
-    __slots__ = ()
+    """One change of a request; one without fields is the same for each request."""
 
     is_about_chat: ClassVar = False
     """Whether a chat remembers it, and not the account."""
@@ -5991,7 +5637,7 @@ class RequestRepair(ABC):
         """The status line for the user who waits."""
 
     @abstractmethod
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the changed body; the same object if there is nothing to change."""
 
     def applies(self, sent: SentRequest) -> bool:
@@ -6020,20 +5666,18 @@ class LeaveOutParameter(RequestRepair):
             return "The model cannot stream here: the answer arrives all at once."
         return _refused_message(self.path)
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if self.path not in MAY_BE_LEFT_OUT:
             return payload
         value = value_at(payload, *self.path.split("."))
-        # Only another value was refused; without a digest all were.
-        is_other = bool(self.value_digest) and self.value_digest != json_digest(value)
-        if value is None or is_other:
+        # Only one value was refused; without a digest all were.
+        if value is None or self.value_digest not in ("", json_digest(value)):
             return payload
         if self.path == "text" and "format" in value:
             return payload  # the user asked for it
         return _with_parameter(payload, self.path, None)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutBackground(RequestRepair):
     """The answer lasts as long as its connection, and is not stored for another one.
 
@@ -6042,7 +5686,7 @@ class LeaveOutBackground(RequestRepair):
 
     message = _refused_message("background")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if not payload.get("background") or "background_options" in payload:
             return payload
         changed = {**payload, "store": False}
@@ -6055,26 +5699,31 @@ class ReplaceEffort(RequestRepair):
     """An effort that the model does not have becomes the nearest that it has."""
 
     refused: str
+    """Empty for the model's own, which a request does not state."""
     allowed: str
+    """Empty if nothing is stated."""
+    of_tools: bool = False
+    """Whether it is refused next to tools alone."""
 
     @property
     def message(self) -> str:
+        if self.of_tools:
+            return _refused_message("an effort with tools")
         return f"The model does not have this effort: using {self.allowed}."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if value_at(payload, "reasoning", "effort") != self.refused:
+    def apply(self, payload: Payload) -> Payload:
+        is_other = (value_at(payload, "reasoning", "effort") or "") != self.refused
+        if is_other or (self.of_tools and not declared_tools(payload)):
             return payload
-        return _with_parameter(payload, "reasoning.effort", self.allowed)
+        return _with_parameter(payload, "reasoning.effort", self.allowed or None)
 
 
-def _with_parameter(
-    payload: dict[str, Any], path: str, value: object
-) -> dict[str, Any]:
+def _with_parameter(payload: Payload, path: str, value: object) -> Payload:
     """Return a body with another value at a path of one or two names; None for none."""
     outer, _, inner = path.partition(".")
     changed = dict(payload)
     if inner:
-        fields = {**payload[outer], inner: value}
+        fields = {**(payload.get(outer) or {}), inner: value}
         if value is None:
             del fields[inner]
         changed[outer] = fields
@@ -6085,13 +5734,12 @@ def _with_parameter(
     return changed
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutToolChoice(RequestRepair):
     """The choice of tools goes, and with it each tool that it forbids."""
 
     message = _refused_message("tool_choice")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the body without the choice, offering no more than it allowed."""
         choice = payload.get("tool_choice")
         if choice is None:
@@ -6105,7 +5753,6 @@ class LeaveOutToolChoice(RequestRepair):
         return _with_tools(lower_payload(payload, {ADDED_TOOLS}), tools, None)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutOptions(RequestRepair):
     """All that only tunes an answer goes: nothing says what of it was refused.
 
@@ -6118,10 +5765,10 @@ class LeaveOutOptions(RequestRepair):
         "settings."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         """Return the body without them; what changes the price stays."""
         changed = PlainSchemas().apply(LeaveOutToolChoice().apply(payload))
-        for path in sorted(MAY_BE_LEFT_OUT - _NO_OPTIONS):
+        for path in sorted(_OPTIONS):
             changed = LeaveOutParameter(path).apply(changed)
         return changed
 
@@ -6137,58 +5784,43 @@ class LeaveOutTool(RequestRepair):
     def message(self) -> str:
         return _refused_message(f"the tool {self.name[:64]}")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        """Return the body without the tool, also without an item that added it."""
-        declared = declared_tools(payload)
-        remaining = self._other_tools(declared)
-        if len(remaining) == len(declared):
-            return payload
-        changed = dict(payload)
-        own = as_list(payload.get("tools"))
-        if len(self._other_tools(own)) == len(own):  # only an item declares it
-            changed = lower_payload(payload, {ADDED_TOOLS})
-        choice = _remaining_choice(payload.get("tool_choice"), remaining)
-        return _with_tools(changed, self._other_tools(changed["tools"]), choice)
-
-    def _other_tools(self, tools: Sequence[Item]) -> list[Item]:
-        return [tool for tool in tools if json_digest(tool) != self.digest]
+    def apply(self, payload: Payload) -> Payload:
+        return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutFunctions(RequestRepair):
     """No tool is offered that the model has to call; those of the server stay."""
 
     message = "The model's server rejected the tools: answering without them."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(
             payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
         )
 
 
-@dataclass(frozen=True, slots=True)
 class OfferFunctionsAlone(RequestRepair):
     """No tool of another type is offered, for servers that have none of their own."""
 
     message = "The model's server accepts functions alone: answering without its tools."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: tool.get("type") == "function")
 
 
-def _offer_alone(
-    payload: dict[str, Any], stays: Callable[[Item], bool]
-) -> dict[str, Any]:
+def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
     """Return a body with the tools that stay; the body itself if these are all."""
     declared = declared_tools(payload)
     remaining = [tool for tool in declared if stays(tool)]
     if len(remaining) == len(declared):
         return payload
     choice = _remaining_choice(payload.get("tool_choice"), remaining)
+    own = as_list(payload.get("tools"))
+    if all(map(stays, declared[len(own) :])):  # what the items declare
+        return _with_tools(payload, [tool for tool in own if stays(tool)], choice)
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
-@dataclass(frozen=True, slots=True)
 class PlainSchemas(RequestRepair):
     """All functions have schemas of types, names and descriptions alone."""
 
@@ -6196,32 +5828,27 @@ class PlainSchemas(RequestRepair):
         "The model's server cannot read a tool's parameters: sending simpler ones."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        tools: list[Item] = []
-        for tool in as_list(payload.get("tools")):
+    def apply(self, payload: Payload) -> Payload:
+        tools = list(as_list(payload.get("tools")))
+        for number, tool in enumerate(tools):
             if tool.get("type") == "function":
                 plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
                 if plain.get("strict"):
                     plain["strict"] = False
-                tools.append(plain)
-            else:
-                tools.append(tool)
+                tools[number] = plain
         return {**payload, "tools": tools} if tools else payload
 
 
-@dataclass(frozen=True, slots=True)
 class AskForStream(RequestRepair):
     """The answer comes as a stream, and is passed on whole."""
 
     message = "The model's server only answers in streams."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return payload if payload.get("stream") else {**payload, "stream": True}
 
 
-def _with_tools(
-    payload: dict[str, Any], tools: Sequence[Item], choice: object
-) -> dict[str, Any]:
+def _with_tools(payload: Payload, tools: Sequence[Item], choice: object) -> Payload:
     """Return a body with these tools and this choice; no empty list, no idle choice."""
     changed = {**payload, "tools": list(tools), "tool_choice": choice}
     if not tools:
@@ -6261,21 +5888,26 @@ class LeaveOutField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if not may_lose_field(self.kind, self.keys):
             return payload
-        items: list[Item] = []
-        for item in payload["input"]:
-            if item_type(item) == self.kind:
-                items.append(_without_key(item, self.keys))
-            else:
-                items.append(item)
-        return {**payload, "input": items}
+        return _change_items(payload, self._shorten)
+
+    def _shorten(self, item: Item) -> Item:
+        if item_type(item) != self.kind:
+            return item
+        shorter: Item = _without_key(item, self.keys)
+        return shorter
+
+
+def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
+    """Return a body with other items in its input."""
+    return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
 def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
     """Say whether items of a type mean the same without the field at a path."""
-    if not 0 < len(keys) <= _MAX_KEYS or len(kind) > _MAX_TYPE:
+    if not keys or len(kind) > _MAX_TYPE:
         return False
     if kind == "message" and tuple(keys) == ("type",):
         return True  # its role tells what it is
@@ -6294,18 +5926,8 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutStrict(RequestRepair):
-    """No function says whether it is strict, for servers that do not know the field."""
-
-    message = _refused_message("strict")
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, _without_strict)
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOutSearchField(RequestRepair):
-    """A search goes without a field that only tunes it."""
+class LeaveOutToolField(RequestRepair):
+    """Tools go without a field that permits nothing, for servers that do not know it."""
 
     key: str
 
@@ -6313,30 +5935,17 @@ class LeaveOutSearchField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.key[:_MAX_TYPE])
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return _change_tools(payload, self.shorten)
+    def apply(self, payload: Payload) -> Payload:
+        items = change_added_tools(payload["input"], self.shorten)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
+        return changed
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
-        is_known = self.key in TUNE_A_SEARCH
+        is_known = self.key in PERMIT_NOTHING
         return {key: tool[key] for key in tool if not is_known or key != self.key}
-
-
-def _change_tools(
-    payload: dict[str, Any], change: Callable[[Item], Item]
-) -> dict[str, Any]:
-    """Return a body with other tools, also where they are added in the chat."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
-
-
-def _without_strict(tool: Item) -> Item:
-    """Return a tool that, as a function, does not say whether it is strict."""
-    if tool.get("type") != "function":
-        return tool
-    return {key: value for key, value in tool.items() if key != "strict"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6349,11 +5958,10 @@ class LowerItems(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.kind)
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return lower_payload(payload, {self.kind})
 
 
-@dataclass(frozen=True, slots=True)
 class AnswersAsTexts(RequestRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
@@ -6362,46 +5970,43 @@ class AnswersAsTexts(RequestRepair):
         "their texts alone."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = [answer_as_text(item) for item in payload["input"]]
-        return {**payload, "input": items}
+    def apply(self, payload: Payload) -> Payload:
+        return _change_items(payload, answer_as_text)
 
 
-@dataclass(frozen=True, slots=True)
 class StateIds(RequestRepair):
     """Reasoning and calls have ids, for servers that demand one of each."""
 
     message = "The model's server demands ids of earlier items: sending such."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        return {**payload, "input": [with_item_id(item) for item in payload["input"]]}
+    def apply(self, payload: Payload) -> Payload:
+        return _change_items(payload, with_item_id)
 
 
-@dataclass(frozen=True, slots=True)
 class LeaveOutEmptyTexts(RequestRepair):
     """No text is empty: one next to an image goes, one alone says that it is none."""
 
     message = "The model's server does not accept empty texts: leaving them out."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
-            changed = dict(item)
-            for key in ("content", "output"):
-                if isinstance(item.get(key), str | list):
-                    changed[key] = _without_empty_texts(item[key])
-            items.append(changed)
-        return {**payload, "input": items}
+    def apply(self, payload: Payload) -> Payload:
+        return _change_items(payload, _without_empty_texts)
 
 
 _EMPTY_TEXT = "[No text.]"
 
 
-def _without_empty_texts(content: str | list[Any]) -> str | list[Any]:
-    if isinstance(content, str):
-        return content if content.strip() else _EMPTY_TEXT
-    kept = [part for part in content if not _is_empty_text(part)]
-    return kept or [{**part, "text": _EMPTY_TEXT} for part in content[:1]]
+def _without_empty_texts(item: Item) -> Item:
+    changed = dict(item)
+    for key in ("content", "output"):
+        content = item.get(key)
+        if isinstance(content, str) and not content.strip():
+            changed[key] = _EMPTY_TEXT
+        elif isinstance(content, list):
+            kept = [part for part in content if not _is_empty_text(part)]
+            changed[key] = kept or [
+                {**part, "text": _EMPTY_TEXT} for part in content[:1]
+            ]
+    return changed
 
 
 def _is_empty_text(part: object) -> bool:
@@ -6426,7 +6031,7 @@ class LimitMedia(RequestRepair):
             "newest."
         )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         surplus = -self.most
         for item in payload["input"]:
             for key in ("content", "output"):
@@ -6440,8 +6045,7 @@ class LimitMedia(RequestRepair):
             surplus -= is_surplus
             return is_surplus
 
-        items = [without_media(item, goes) for item in payload["input"]]
-        return {**payload, "input": items}
+        return _change_items(payload, lambda item: without_media(item, goes))
 
     def _is_meant(self, part: Item) -> bool:
         return part.get("type") == self.kind
@@ -6449,58 +6053,46 @@ class LimitMedia(RequestRepair):
 
 @dataclass(frozen=True, slots=True)
 class LowerLimit(RequestRepair):
-    """An answer may have no more tokens than the model can write; the guard stays."""
+    """An answer may have no more tokens than the model can write, or than are paid for.
 
-    most: int
-
-    @property
-    def message(self) -> str:
-        return f"The model writes at most {self.most} tokens here: asking for no more."
-
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        if (payload.get("max_output_tokens") or 0) <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
-
-
-@dataclass(frozen=True, slots=True)
-class CreditLimit(RequestRepair):
-    """An answer may have no more tokens than the account can pay for.
-
-    Without a limit OpenRouter counts the longest answer that the model can write.
+    The guard stays. Without one OpenRouter counts the longest answer that the model can
+    write, so it gets one where the account is the limit.
     """
 
     most: int
+    is_of_account: bool = False
 
     @property
     def message(self) -> str:
-        return f"The account can pay for {self.most} more tokens: asking for no more."
+        if self.is_of_account:
+            return (
+                f"The account can pay for {self.most} more tokens: asking for no more."
+            )
+        return f"The model writes at most {self.most} tokens here: asking for no more."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         limit = payload.get("max_output_tokens")
-        if limit is not None and limit <= self.most:
-            return payload
-        return {**payload, "max_output_tokens": self.most}
+        is_lower = self.is_of_account if limit is None else self.most < limit
+        return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
-@dataclass(frozen=True, slots=True)
 class StateDetail(RequestRepair):
     """Images say `low` or `high` of their detail, for servers that know no other."""
 
     message = _refused_message("the detail of an image")
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items = [change_parts(item, _with_known_detail) for item in payload["input"]]
-        return {**payload, "input": items}
+    def apply(self, payload: Payload) -> Payload:
+        def with_known_detail(part: Any) -> Any:
+            is_image = as_mapping(part).get("type") == "input_image"
+            if is_image and part.get("detail") not in ("low", "high"):
+                return {**part, "detail": "high"}
+            return part
+
+        return _change_items(
+            payload, lambda item: change_parts(item, with_known_detail)
+        )
 
 
-def _with_known_detail(part: Any) -> Any:
-    if not isinstance(part, dict) or part.get("type") != "input_image":
-        return part
-    return part if part.get("detail") in ("low", "high") else {**part, "detail": "high"}
-
-
-@dataclass(frozen=True, slots=True)
 class ShortCallIds(RequestRepair):
     """Calls have ids of nine letters and digits.
 
@@ -6509,15 +6101,14 @@ class ShortCallIds(RequestRepair):
 
     message = "The model's server takes short ids of tool calls alone: sending such."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
-        items: list[Item] = []
-        for item in payload["input"]:
+    def apply(self, payload: Payload) -> Payload:
+        def with_short_id(item: Item) -> Item:
             call_id = as_text(item.get("call_id"))
-            if is_paired(item) and not _SHORT_ID.fullmatch(call_id):
-                items.append({**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]})
-            else:
-                items.append(item)
-        return {**payload, "input": items}
+            if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
+                return item
+            return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
+
+        return _change_items(payload, with_short_id)
 
 
 _SHORT_LENGTH = 9
@@ -6550,7 +6141,7 @@ class TextOutputs(RequestRepair):
             return self.apply(sent.payload) != sent.payload
         return TextOutputs() in sent.repairs
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         rows = self.change_rows(NamedItem("", item) for item in payload["input"])
         return {**payload, "input": [row.item for row in rows]}
 
@@ -6584,13 +6175,12 @@ _IMAGE_FOLLOWS = "[An image: it follows the results.]"
 _IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
-@dataclass(frozen=True, slots=True)
 class AskToContinue(RequestRepair):
     """A chat that ends with an answer gets a question, for servers that demand one."""
 
     message = "The model cannot go on with an answer by itself: asking it to continue."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         last = payload["input"][-1] if payload["input"] else {}
         if last.get("role") != "assistant":
             return payload
@@ -6601,7 +6191,6 @@ class AskToContinue(RequestRepair):
 _TO_CONTINUE = "Continue your last message exactly where it ends."
 
 
-@dataclass(frozen=True, slots=True)
 class MoveMessages(RequestRepair):
     """Messages between calls and their outputs come after the outputs.
 
@@ -6613,11 +6202,10 @@ class MoveMessages(RequestRepair):
         "moving the text after it."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return {**payload, "input": move_messages_after_outputs(payload["input"])}
 
 
-@dataclass(frozen=True, slots=True)
 class SeparateCalls(RequestRepair):
     """Each output comes directly after its call, for models that make one at a time."""
 
@@ -6626,11 +6214,10 @@ class SeparateCalls(RequestRepair):
         "call."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         return {**payload, "input": move_outputs_to_calls(payload["input"])}
 
 
-@dataclass(frozen=True, slots=True)
 class GatherInstructions(RequestRepair):
     """Texts of the system, wherever they are, become the end of the instructions.
 
@@ -6642,7 +6229,7 @@ class GatherInstructions(RequestRepair):
         "there."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
@@ -6657,7 +6244,6 @@ class GatherInstructions(RequestRepair):
         return {**payload, "instructions": instructions, "input": items}
 
 
-@dataclass(frozen=True, slots=True)
 class StateInstructions(RequestRepair):
     """A request without `instructions` gets them: its first message, if it instructs."""
 
@@ -6665,7 +6251,7 @@ class StateInstructions(RequestRepair):
         "The model's server demands instructions: sending them in their own field."
     )
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         if payload.get("instructions"):
             return payload
         items = payload["input"]
@@ -6680,7 +6266,6 @@ _NO_INSTRUCTIONS = "Answer the user."
 """What is said where a server demands instructions and there are none."""
 
 
-@dataclass(frozen=True, slots=True)
 class JoinMessages(RequestRepair):
     """Messages of one role that follow each other become one.
 
@@ -6690,7 +6275,7 @@ class JoinMessages(RequestRepair):
 
     message = "The model takes one question at a time: joining those without an answer."
 
-    def apply(self, payload: dict[str, Any]) -> dict[str, Any]:
+    def apply(self, payload: Payload) -> Payload:
         rows = _join_messages(NamedItem("", item) for item in payload["input"])
         if len(rows) == len(payload["input"]):
             return payload
@@ -6720,12 +6305,7 @@ def _parts_of(message: Item) -> list[Any]:
     return as_list(content)
 
 
-_MOVES = (
-    MoveMessages(),
-    SeparateCalls(),
-    GatherInstructions(),
-    StateInstructions(),
-)
+_MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructions())
 """Repairs after which items are at other places, or fewer; none is changed."""
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
@@ -6733,28 +6313,32 @@ _ASK = AskToContinue()
 """It comes last, and adds the only item that a chat does not have."""
 
 
-def repair_request(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
+def repair_request(payload: Payload, repairs: Sequence[Repair]) -> Payload:
     """Return the body of a request with all `repairs`; `payload` itself with none."""
     if not repairs:
         return payload
-    if any(isinstance(repair, ChatRepair) for repair in repairs):
-        return sent_request(payload, repairs).payload
-    # The names of all items take a while in a long chat, and are not needed here.
-    moved = _lower_and_move(payload, repairs)
-    outputs = _text_outputs(repairs)
-    return _apply_in_place(outputs.apply(moved) if outputs else moved, repairs)
+    # The names of all items take a while in a long chat, and only its own repairs need
+    # them.
+    has_chat_repairs = any(isinstance(repair, ChatRepair) for repair in repairs)
+    return sent_request(payload, repairs, names=has_chat_repairs).payload
 
 
-def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequest:
+def sent_request(
+    payload: Payload, repairs: Sequence[Repair], *, names: bool = True
+) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
-    lowered = _lower_and_move(payload, repairs)
-    rows = name_items(lowered["input"], repairs)
+    lowered = lower_payload(payload, lowered_kinds(repairs))
+    for move in (*_MOVES, _JOIN, _ASK):
+        if move in repairs:
+            lowered = move.apply(lowered)
+    if names:
+        rows = name_items(lowered["input"], repairs)
+    else:
+        rows = [NamedItem("", item) for item in lowered["input"]]
     # Once more: what the chat's repairs leave has other neighbors, and words of calls
     # are messages.
     for move in _MOVES:
@@ -6765,49 +6349,23 @@ def sent_request(payload: dict[str, Any], repairs: Sequence[Repair]) -> SentRequ
         rows = [by_item[id(item)] for item in lowered["input"]]
     if _JOIN in repairs:
         rows = _join_messages(rows)
-    outputs = _text_outputs(repairs)
-    if outputs:
-        rows = outputs.change_rows(rows)
-    repaired = _apply_in_place(
-        {**lowered, "input": [row.item for row in rows]}, repairs
-    )
+    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
+        if outputs in repairs:
+            rows = outputs.change_rows(rows)
+            break
+    # Then the repairs of requests that leave the items in their places.
+    repaired = {**lowered, "input": [row.item for row in rows]}
+    for repair in repairs:
+        if isinstance(repair, PlainItems | WordsAlone):
+            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        if isinstance(repair, RequestRepair) and not is_applied:
+            repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
         rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
     return SentRequest(repaired, items, payload, tuple(repairs))
-
-
-def _lower_and_move(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
-    """Return a body whose items are at the places where the server takes them."""
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for repair in (*_MOVES, _JOIN, _ASK):
-        if repair in repairs:
-            lowered = repair.apply(lowered)
-    return lowered
-
-
-def _apply_in_place(
-    payload: dict[str, Any], repairs: Sequence[Repair]
-) -> dict[str, Any]:
-    """Return a body with all repairs of requests that leave the items in their places."""
-    for repair in repairs:
-        if isinstance(repair, PlainItems | WordsAlone):
-            payload = AnswersAsTexts().apply(payload)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
-        if isinstance(repair, RequestRepair) and not is_applied:
-            payload = repair.apply(payload)
-    return payload
-
-
-def _text_outputs(repairs: Sequence[Repair]) -> TextOutputs | None:
-    """Return how the results of tools are sent; None if as they are."""
-    for repair in (TextOutputs(shows_images=False), TextOutputs()):
-        if repair in repairs:
-            return repair
-    return None
 
 
 def outer_name(path: str) -> str:
@@ -6825,16 +6383,11 @@ def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
     for repair in repairs:
         if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
-        if isinstance(repair, LeaveOutSearchField):
+        if isinstance(repair, LeaveOutToolField):
             tool = repair.shorten(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
-
-
-def effort_of(payload: Mapping[str, Any]) -> object:
-    """Return the effort that a request asks for."""
-    return value_at(payload, "reasoning", "effort")
 
 
 def value_digest(payload: Mapping[str, Any], path: str) -> str:
@@ -6923,24 +6476,11 @@ def retry_wait(
         return None
     wait = failure.retry_after
     if wait is None:  # in a stream there is no header
-        wait = named_wait(failure.error)
+        wait = failure.error.wait
     if not wait:  # none is named, or a time that is over by our clock
         # Up to a quarter less, so that many clients do not come back at once.
         wait = min(_FIRST_BACKOFF * 2**attempt, _MAX_BACKOFF) * (1 - 0.25 * jitter)
     return wait if wait <= policy.max_wait else None
-
-
-_FIRST_DATE = 1e9
-_FIRST_DATE_IN_MS = 1e11
-"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
-
-
-def seconds_until(reset: float) -> float:
-    """Return the seconds to wait for a time that a server names in one of three ways."""
-    if reset < _FIRST_DATE:
-        return reset
-    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
-    return max(0.0, since_1970 - unix_seconds())
 
 
 _MOST_LOADING = 60.0
@@ -6956,7 +6496,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:_MAX_WORDS]
+    words = failure.error.message[:MAX_WAIT_WORDS]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
@@ -6983,6 +6523,17 @@ def _is_retried_status(status: int) -> bool:
     return status in _RETRIED_STATUS or 500 <= status < 600
 
 
+_LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
+"""Causes that may be told in words alone."""
+
+
+def _names_lasting_cause(error: ApiError) -> bool:
+    """Say whether the words tell why each request would fail."""
+    status = error.status
+    word = refusal_word(status, error) if status else failure_word(error)
+    return word in _LASTING_CAUSES
+
+
 def is_transient(failure: Failure) -> bool:
     """Say whether the same request may succeed later."""
     error = failure.error
@@ -6991,14 +6542,19 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    if failure.status in _UNCERTAIN_STATUS and is_passing(error):
+    is_lasting = _names_lasting_cause(error)
+    is_uncertain = failure.status in _UNCERTAIN_STATUS
+    if is_uncertain and is_passing(error) and not is_lasting:
         return True
     # No answer, or a stream that began with an error: only words tell what it was. One
     # without any words may pass.
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
-        is_told = has_words or error.names_a_place or names_lasting_cause(error)
-        return not is_told or says_overloaded(error)
+        is_told = has_words or error.names_a_place or is_lasting
+        return not is_told or failure_word(error) == "server_is_overloaded"
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
+    if failure.status == 500 and is_lasting:
+        return False
     return _is_retried_status(failure.status)
 
 
@@ -7016,8 +6572,7 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        is_known = error.is_any_of(_KNOWN_REFUSALS) or names_lasting_cause(error)
-        return not is_known
+        return not _names_lasting_cause(error) and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 
@@ -7027,38 +6582,6 @@ _KNOWN_REFUSALS = (
     | MESSAGES["refused"].keys()
 )
 """Codes and types after which the same request fails again, or has passed already."""
-
-_MAX_WORDS = 2000
-_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
-_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|h|m|s)[a-z]{0,8},? ?")
-_WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
-    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|h|m|s)[a-z]{0,8},? ?){1,4})",
-    re.IGNORECASE,
-)
-
-
-def named_wait(error: ApiError) -> float | None:
-    """Return the seconds that an error asks to wait, None if it names none.
-
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure);
-    others have a field.
-    """
-    match = _WAIT_IN_WORDS.search(error.message[:_MAX_WORDS])
-    if match:
-        return read_duration(match[1])
-    return None if error.reset is None else seconds_until(error.reset)
-
-
-def read_duration(text: str) -> float | None:
-    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
-    times = _TIME.findall(text.lower())
-    if not times:
-        return None
-    return sum(
-        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
-        for number, unit in times
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -7096,7 +6619,7 @@ _CAUSES_THAT_STAY = (
     NO_CREDIT_CODES | MESSAGES["failed"].keys() | MESSAGES["refused"].keys()
 ) - {*IMAGE_CODES, UNREAD_REASONING, "404"}
 """Codes of causes that no change of the request removes."""
-_REASONING_NOT_TAKEN = re.compile(
+_REASONING_NOT_TAKEN = (
     # A model that does not reason (openai/openai-python 2364).
     r"reasoning input items can only be provided"
     # Reasoning without what it led to, or the other way round (continuedev/continue
@@ -7104,13 +6627,14 @@ _REASONING_NOT_TAKEN = re.compile(
     # (anomalyco/opencode 7724). What a strict server gets has ids that no item of the
     # request has yet (`strict_payload`), so they lead to no item.
     r"|provided without its required|Items are not persisted when"
+    r"|Referenced reasoning item \S{1,200} was not found"
     # Azure, of the reasoning of more than one response (NousResearch/hermes-agent
     # 101243, 106718).
     r"|Conflicting authenticated continuation"
     # What has a code at OpenAI has another one, or none, at Copilot and OpenRouter; the
     # rest is xAI's and OpenCode's (caozhiyuan/copilot-api 363, hackerai-tech/hackerai
     # 996, chenyme/grok2api 688, can1357/oh-my-pi 11928).
-    r"|encrypted content .{1,200}could not be verified"
+    r"|encrypted content (?s:.{1,200})could not be verified"
     r"|could not (decrypt the provided encrypted_content|decode the compaction blob)"
     r"|encrypted_content\W{1,3}was not issued to this caller"
     # Google, behind OpenRouter (tailcallhq/forgecode 2305, anomalyco/opencode 4832).
@@ -7118,74 +6642,74 @@ _REASONING_NOT_TAKEN = re.compile(
     r"|thought_signature' \(TYPE_BYTES\)"
     # Anthropic; Bedrock (linanwx/nagobot 21).
     r"|invalid `?signature`? in `?thinking`? block|thinking\.signature: field required"
-    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified",
-    re.IGNORECASE,
+    r"|each thinking block must contain thinking"
+    r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
-_REASONING_IS_MISSING = re.compile(
+_REASONING_IS_MISSING = (
     r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
+    r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
     r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
-    r"|is missing a `?thought_signature",
-    re.IGNORECASE,
+    r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
-_CONTAINER = re.compile(r"\bcontainer(?:_id|s? is expired)?", re.IGNORECASE)
+_CONTAINER = r"\b(?:expected )?container(?:_id|s? is expired)?"
 """What the API says of the container of earlier code. "Container is expired." names no
 place; "Expected container_id: cntr_..." a chat met in every further turn
 (pydantic/pydantic-ai 7461)."""
-_NOT_DECLARED = re.compile("not found in 'tools'")
+_NOT_DECLARED = "not found in 'tools'"
 """Before gpt-5.6 a choice cannot name a tool that only an item declares: "Tool choice 'x'
 not found in 'tools' parameter." (pydantic-ai 2.68.0)"""
-_CALLS_APART = re.compile(
+_CALLS_APART = (
     # Anthropic; Google; servers of Chat Completions.
     r"ids were found without `?tool_result`? blocks immediately after"
     r"|function call turn comes immediately after"
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
+    # DashScope.
+    r"|messages with role \W?tool\W? must be a response to a prece"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
-    r"|unexpected role 'user' after role 'tool'",
-    re.IGNORECASE,
+    r"|unexpected role 'user' after role 'tool'"
+    # Bedrock, behind Portkey.
+    r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
-_TOOLS_ARE_MISSING = re.compile(
+_TOOLS_ARE_MISSING = (
     # Anthropic; Bedrock; LiteLLM.
     r"`?tool_result`? blocks must define tools|toolConfig field must be defined"
-    r"|tool calling without `tools=` param",
-    re.IGNORECASE,
+    r"|tool calling without `tools=` param"
 )
 """What servers say of earlier calls in a chat that has no tools any more."""
-_TEXT_BEFORE_OUTPUT = re.compile(r"No tool output found for (tool|function) call\b")
+_TEXT_BEFORE_OUTPUT = r"No tool output found for (tool|function) call\b"
 """What DeepSeek says of a text between a call and its output (recorded), and of nothing
 that a request lacks: calls and outputs are sent in pairs."""
-_SEES_NOTHING = re.compile(
-    r"image input is not supported|\bdo(?:es)? not support image input"
+_SEES_NOTHING = (
+    r"image inputs?(?: modality)? (?:is|are) not (?:supported|enabled)"
+    r"|\bdo(?:es)? not support image(?:s\b| input)"
     r"|No endpoints found that support image input"
     # vLLM; LM Studio; Together; xAI; DeepSeek.
-    r"|is not a multimodal model|at most 0 image|does not support images\b"
-    r"|image input modality is not enabled|image inputs are not supported"
-    r"|unknown variant `image_url`"
+    r"|is not a multimodal model|at most 0 image|unknown variant `image_url`"
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
-    # DashScope, of a model that reads texts alone.
-    r"|The error info is \[Unexpected item type in content",
-    re.IGNORECASE,
+    # DashScope, of a model that reads texts alone; a gateway to such.
+    r"|The error info is \[Unexpected item type in content"
+    r"|image blocks are not supported"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_IMAGE_LIMIT = re.compile(
+_IMAGE_LIMIT = (
     # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
     r"\bat most ([1-9]\d{0,3}) image"
-    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b",
-    re.IGNORECASE,
+    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b"
 )
 """What servers say of more images than they take in one request; one more screenshot ends
 a chat for good (anomalyco/opencode 48715)."""
-_OUTPUT_LIMIT = re.compile(
+_OUTPUT_LIMIT = (
     # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
     r"supports at most (\d{2,7}) (?:completion|output) tokens"
     r"|max_tokens: \d{1,9} > (\d{2,7}), which is the maximum"
@@ -7198,175 +6722,186 @@ _OUTPUT_LIMIT = re.compile(
     # Novita (cline/cline 8337).
     r"|\bmax_tokens \(current value: \d{1,9}\) must be between \d{1,3} and (\d{2,7})"
     r"|maxOutputTokens value of \d{1,9} but the supported range is from 1 \(inclusive\) "
-    r"to (?P<above>\d{2,7}) \(exclusive\)",
-    re.IGNORECASE,
+    r"to (?P<above>\d{2,7}) \(exclusive\)"
 )
 """What servers say of a longer answer than their model can write."""
-_AFFORDABLE = re.compile(
-    r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
-)
+_AFFORDABLE = r"requested up to \d{1,9} tokens, but can only afford (\d{1,9})\b"
 """What OpenRouter says, with a status of 402, of an answer that could cost more than
 the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
-_ROOM_LEFT = re.compile(
+_ROOM_LEFT = (
     # Anthropic; vLLM; SGLang.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
-    r" tokens from the input",
-    re.IGNORECASE,
+    r" tokens from the input"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16
 """Tokens; the API accepts no lower limit."""
-_TAKES_NO_FILES = re.compile(
-    # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
-    r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
-    r"|\bunknown part type: input_file|does not support file content types"
-    r"|\binvalid value: file\. supported values are:",
-    re.IGNORECASE,
-)
-_TAKES_TEXT_OUTPUTS = re.compile(
-    r"Output of tool call should be 'Input text'"
-    r"|FunctionCallOutput\.output of type string"
-    r"|`function_response\.parts` is not supported for this model"
-)
-"""What llama.cpp (ggml-org/llama.cpp 23465), older servers of Ollama (ollama/ollama
-15406) and Google (google-gemini/gemini-cli 19436) say of the image of a tool."""
-_ENDS_WITH_USER = re.compile(
-    # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
-    r"conversation must end with a user message"
-    r"|prefill is incompatible with enable_thinking"
-    r"|2 or more assistant messages at the end of the list"
-    r"|final assistant content cannot end with trailing whitespace"
-    r"|expected last role user or tool\b"
-    # Perplexity; Google.
-    r"|last message must have role .?user|single turn requests end with a user role"
-    r"|requests ending with a model turn are not supported",
-    re.IGNORECASE,
-)
-"""What servers say of an answer that is to be continued."""
-_CALLS_NOTHING = re.compile(
-    # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers of
-    # llama.cpp, with a status of 500; Groq; LiteLLM.
-    r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
-    r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
-    r"|tool calling`? is not supported|does not support parameters: \['tools'",
-    re.IGNORECASE,
-)
-"""What servers say of tools for a model that cannot call them."""
-_FUNCTIONS_ALONE = re.compile(
-    # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
-    r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
-    re.IGNORECASE,
-)
-"""What servers say of tools that they do not have, without a name or a place."""
-_NO_GRAMMAR = re.compile(
-    r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
-    r"|automatic parser generation failed|features not supported by xgrammar"
-    r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
-    r"|schema produces a constraint that has too many states"
-    r"|invalid decoding guidance syntax|invalid function format: unhashable"
-    r"|is not a valid moonshot flavored json schema",
-    re.IGNORECASE,
-)
-"""What llama.cpp and vLLM say of a schema that they cannot make a grammar of, or of a
-template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a number among
-its own tools."""
 _KEY_ERROR = re.compile(r"'\w{1,40}'")
 """What vLLM says, with a status of 500, of an item or an image that it did not expect: a
 field that its own code missed (vllm-project/vllm 55974)."""
-_NO_IMAGE_DEPLOYMENT = re.compile(
-    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment",
-    re.IGNORECASE,
+_UNHANDLED = "Internal Server Error"
+"""What servers made with Starlette say, as a bare text, of an exception that their authors
+did not expect: Agent Framework's helpers raise one for the data of a file (1.0.0a261022)."""
+_NO_IMAGE_DEPLOYMENT = (
+    r"imagegen deployment must be provided|x-ms-oai-image-generation-deployment"
 )
 """What Azure says of drawing without its header (openai/codex 31815)."""
-_NOT_TOGETHER = re.compile(
+_NOT_TOGETHER = (
     r"function calling cannot be combined in the same request"
-    r"|tool use with function calling is unsupported",
-    re.IGNORECASE,
+    r"|tool use with function calling is unsupported"
 )
 """What Gemini says of its own tools next to functions; alone it takes them."""
 _OF_TODAYS_ROUTES = "No endpoints found"
 """What OpenRouter says of the providers that are up now; others may be tomorrow."""
-_THINKS_NOTHING = re.compile(
-    r"does not support thinking\b|thinking budget is not supported"
-    r"|\bthink value \S{1,20} is not supported",
-    re.IGNORECASE,
+_EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
+"""What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
+gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
+34569)."""
+_OWN_EFFORT = "medium"
+"""The effort of a model that thinks without being asked."""
+_MUST_THINK = (
+    r"reasoning is mandatory for this endpoint|only works in thinking mode"
+    r"|always engages in thinking and cannot be disabled"
 )
-"""What Ollama and Google say of an effort for a model that does not reason."""
-_MUST_THINK = re.compile(
-    r"reasoning is mandatory for this endpoint|only works in thinking mode",
-    re.IGNORECASE,
-)
-"""What OpenRouter and Google say of no effort for a model that always thinks."""
-_CHOICE_NOT_TAKEN = re.compile(
-    # DeepSeek; DashScope; Kimi; Anthropic.
-    r"does not support this tool_choice|tool_choice parameter does not support being set"
-    r"|tool_choice '?\w{1,20}'? is incompatible with thinking"
-    r"|may not be enabled when tool_choice forces tool use"
-    # vLLM, of gpt-oss.
-    r"|only 'auto' (or 'none' )?tool_choice is supported",
-    re.IGNORECASE,
-)
-"""What servers say of a choice that forces a call of a model that thinks."""
-_INSTRUCTIONS_REQUIRED = re.compile(r"\binstructions are required\b", re.IGNORECASE)
-"""What Codex's own server says of a request without the field (vybestack/llxprt-code
-1197)."""
-_STREAMS_ALONE = re.compile(
-    # DashScope's, of models that think.
-    r"stream must be set to true|only supports? stream mode"
-    r"|enable_thinking must be set to false for non-streaming calls",
-    re.IGNORECASE,
-)
-"""What Codex's own server says, and the gateways to it."""
-_ONE_CALL = re.compile(r"only supports single tool-calls at once")
-"""What templates of Llama's models say of two calls without an output in between
-(vllm-project/vllm 25108)."""
-_SHORT_IDS = re.compile(
-    # Mistral; its templates, at mlx-lm and others.
-    r"must be a-z, A-Z, 0-9, with a length of 9\b"
-    r"|Tool call IDs should be alphanumeric strings with length 9\b"
-    # Anthropic, of a model's ids that have other signs (farion1231/cc-switch 1181).
-    r"|tool_use\.id: String should match pattern|tool_use_id: String should match pattern"
-)
-_TEXT_IS_EMPTY = re.compile(
-    # Anthropic; Bedrock; Moonshot; xAI.
-    r"text content blocks must (?:be non-empty|contain non-whitespace)"
-    r"|text field in the ContentBlock object at \S{1,60} is blank"
-    r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
-    r"|each message must have at least one content element"
-    # Google.
-    r"|must include at least one parts field|\bcontents\.parts must not be empty"
-    r"|\bmodel input cannot be empty",
-    re.IGNORECASE,
-)
-"""What servers say of a text without a word, such as that of an image alone."""
-_LACKS_ID = re.compile(r"\bmissing field `id`")
+"""What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
+_LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
+_TOO_MANY_ITEMS = "array_above_max_length"
 _OF_THE_SCHEMA = "invalid_payload"
 """Azure's code at the address of a project, of reasoning without an id
 (NousResearch/hermes-agent 63257, Azure/azure-sdk-for-net 59967)."""
-_LOW_OR_HIGH = re.compile(r"image detail has to be either 'low' or 'high'")
-"""What Copilot says of some of its models (caozhiyuan/copilot-api 362)."""
-_INSTRUCTS_FIRST = re.compile(
-    r"system message must be at the beginning"
-    # Of the role of a developer, which no template of that time knows.
-    r"|unexpected message role|roles are supported, got developer"
-    r"|unexpected role '?developer|unexpected role 'system' after role"
-    # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
-    r"|unknown variant `developer`|\bdeveloper is not one of \["
-    r"|input tag 'developer' found using 'role'",
-    re.IGNORECASE,
+_SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
+    (
+        # Ollama; OpenRouter, with a status of 404; vLLM without a parser; older servers
+        # of llama.cpp, with a status of 500; Groq; LiteLLM.
+        r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
+        r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
+        r"|tool calling`? is not supported|does not support parameters: \['tools'",
+        [LeaveOutFunctions()],
+    ),
+    (
+        # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
+        r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+        [OfferFunctionsAlone()],
+    ),
+    (
+        # Ollama and Google, of a model that does not reason.
+        r"does not support thinking\b|thinking budget is not supported"
+        r"|\bthink value \S{1,20} is not supported",
+        [LeaveOutParameter("reasoning.effort")],
+    ),
+    (
+        # Of a choice that forces a call of a model that thinks: DeepSeek; DashScope;
+        # Kimi; Anthropic; vLLM, of gpt-oss.
+        r"does not support this tool_choice|tool_choice parameter does not support being "
+        r"set|tool_choice '?\w{1,20}'? is incompatible with thinking"
+        r"|may not be enabled when tool_choice forces tool use"
+        r"|only 'auto' (or 'none' )?tool_choice is supported",
+        [LeaveOutToolChoice()],
+    ),
+    (
+        # Codex's own server, and the gateways to it; DashScope, of models that think.
+        r"stream must be set to true|only supports? stream mode"
+        r"|enable_thinking must be set to false for non-streaming calls",
+        [AskForStream()],
+    ),
+    # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
+    (
+        r"not yet support 'stream' and 'background' together",
+        [LeaveOutBackground()],
+    ),
+    # Templates of Llama's models, of two calls without an output in between
+    # (vllm-project/vllm 25108).
+    (r"only supports single tool-calls at once", [SeparateCalls()]),
+    (
+        # Mistral; its templates, at mlx-lm and others. Anthropic, of a model's ids that
+        # have other signs (farion1231/cc-switch 1181).
+        r"must be a-z, A-Z, 0-9, with a length of 9\b"
+        r"|Tool call IDs should be alphanumeric strings with length 9\b"
+        r"|tool_use[._]id: String should match pattern",
+        [ShortCallIds()],
+    ),
+    # Copilot, of some of its models (caozhiyuan/copilot-api 362).
+    (r"image detail has to be either 'low' or 'high'", [StateDetail()]),
+    (
+        # Templates of Qwen's and Mistral's models; llama.cpp, vLLM and Fireworks pass it
+        # on with a status of 400 or 500 (ggml-org/llama.cpp 20733).
+        r"system message must be at the beginning"
+        # Of the role of a developer, which no template of that time knows.
+        r"|unexpected message role|roles are supported, got developer"
+        r"|unexpected role '?developer|unexpected role 'system' after role"
+        # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
+        r"|unknown variant `developer`|\bdeveloper is not one of \["
+        r"|input tag 'developer' found using 'role'",
+        [GatherInstructions()],
+    ),
+    # Codex's own server, of a request without the field (vybestack/llxprt-code 1197).
+    (r"\binstructions are required\b", [StateInstructions()]),
+    (
+        # Templates of Gemma and Mistral, and Perplexity, of two questions in a row.
+        r"conversation roles must alternate|should alternate with assistant message",
+        [JoinMessages(), TextOutputs(shows_images=False)],
+    ),
+    (
+        # Anthropic; llama.cpp, of a model that thinks, and of two answers; Mistral.
+        r"conversation must end with a user message"
+        r"|prefill is incompatible with enable_thinking"
+        r"|2 or more assistant messages at the end of the list"
+        r"|final assistant content cannot end with trailing whitespace"
+        r"|expected last role user or tool\b"
+        # Perplexity; Google.
+        r"|last message must have role .?user|single turn requests end with a user role"
+        r"|requests ending with a model turn are not supported",
+        [AskToContinue()],
+    ),
+    (
+        # llama.cpp; Ollama; vLLM; OpenAI, of a model; DashScope (QwenLM/qwen-code 1888).
+        r"'input_file' is not supported|\bfile inputs are not (?:currently )?supported"
+        r"|\bunknown part type: input_file|does not support file content types"
+        r"|\binvalid value: file\. supported values are:"
+        # Volcengine (farion1231/cc-switch 1519).
+        r"|\binvalid value: `(?:document|input_file)`, supported values are:",
+        [LimitMedia("input_file", 0)],
+    ),
+    (
+        # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
+        # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436), LM Studio
+        # behind a gateway (lmstudio-ai/lmstudio-bug-tracker 1878).
+        r"Output of tool call should be 'Input text'"
+        r"|FunctionCallOutput\.output of type string"
+        r"|`function_response\.parts` is not supported for this model"
+        r"|Only text tool_result blocks are supported",
+        [TextOutputs()],
+    ),
+    (
+        # llama.cpp and vLLM, of a schema that they cannot make a grammar of, or of a
+        # template that knows no tools; Google; Volcengine; Moonshot; Anthropic, by a
+        # number among its own tools.
+        r"JSON schema conversion failed|failed to (?:initialize samplers|parse grammar)"
+        r"|automatic parser generation failed|features not supported by xgrammar"
+        r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
+        r"|schema produces a constraint that has too many states"
+        r"|invalid decoding guidance syntax|invalid function format: unhashable"
+        r"|is not a valid moonshot flavored json schema",
+        [PlainSchemas(), LeaveOutFunctions()],
+    ),
+    (
+        # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
+        # Moonshot; xAI; Google.
+        r"text content blocks must (?:be non-empty|contain non-whitespace)"
+        r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
+        r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
+        r"|each message must have at least one content element"
+        r"|must include at least one parts field|\bcontents\.parts must not be empty"
+        r"|\bmodel input cannot be empty",
+        [LeaveOutEmptyTexts()],
+    ),
 )
-"""What templates of Qwen's and Mistral's models say; llama.cpp, vLLM and Fireworks pass
-it on with a status of 400 or 500 (ggml-org/llama.cpp 20733)."""
-_ALTERNATES = re.compile(
-    r"conversation roles must alternate|should alternate with assistant message",
-    re.IGNORECASE,
-)
-"""What templates of Gemma and Mistral, and Perplexity, say of two questions in a row."""
+"""What servers say of what they, or their model, cannot do, and the repairs of it."""
 _HIDDEN_CAUSE = "Upstream request failed"
 """What sub2api says, with a status of 502 or in a stream, whatever OpenAI refused: mostly
 reasoning, because its next account cannot read that of the last one (Wei-Shaw/sub2api
@@ -7431,71 +6966,77 @@ def find_repair(
 
 
 def blind_repair(
-    sent: SentRequest, failure: Failure, *, knows_options: bool = False
+    sent: SentRequest,
+    failure: Failure,
+    *,
+    knows_options: bool = False,
+    took_options: bool = False,
 ) -> TriedRepair | None:
     """Return the next step that may help although nothing is named, None after the last.
 
     It is taken when the same request was refused again. No step of it is remembered:
     the server may have been in trouble, and recovered meanwhile. `knows_options` says
     that the server's models and what they take are known: then options stay, as they
-    are not the cause.
+    are not the cause. Those that the server took with another chat go late.
     """
-    for repair in _blind_steps(sent, failure, knows_options=knows_options):
+    steps = _blind_steps(
+        sent, failure, knows_options=knows_options, took_options=took_options
+    )
+    for repair in steps:
         if _is_worth_trying(repair, sent):
             return TriedRepair(repair, failure.error, is_lasting=False)
     return None
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool
-) -> Iterator[Repair]:
-    """Yield the steps of `blind_repair`; those that keep most of the chat come first."""
+    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
+) -> list[Repair]:
+    """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
     status = failure.status or 0
-    hides_cause = error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE
-    is_key_error = status == 500 and _KEY_ERROR.fullmatch(error.message) is not None
-    if not (may_be_repaired(failure) or hides_cause or is_key_error):
-        return
-    parameter = Refusal(error, sent).parameter
-    if outer_name(parameter) in GUARDS & sent.payload.keys():
-        return  # it stays, and with it the refusal
-    if is_too_long(status, error):
-        return  # its words are most of a chat
-    if error.code == UNREADABLE_STREAM:
-        yield LeaveOutParameter("stream")
-        return
     last = sent.last_name
-    if hides_cause:
-        yield LeaveOutReasoning(last)
-        return
-    if status not in _UNCLEAR_CAUSES and not is_key_error:
-        return
+    if error.code == UNREADABLE_STREAM:
+        return [LeaveOutParameter("stream")]
+    if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
+        return [LeaveOutReasoning(last)]
+    is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+    has_files = any(has_media(row.item) for row in sent.items)
+    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+    is_key_error = _KEY_ERROR.fullmatch(error.message) is not None
+    is_unexpected = status == 500 and (is_unhandled or is_key_error)
+    parameter = Refusal(error, sent).parameter
+    # A parameter that guards stays, and with it the refusal.
+    is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
+    word = refusal_word(status, error)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    if not (is_unclear or is_unexpected) or is_about_guard or is_too_long:
+        return []
     is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
     if is_missing and not error.names_a_place:
         is_of_the_api = error.type == "invalid_request_error"
         names_model = "model" in error.message.lower()
         if not is_of_the_api or names_model or is_about_address(error):
-            return  # the address or the model is wrong
+            return []  # the address or the model is wrong
 
     # Other servers refuse options and tools before they ask the model. To tune an
-    # answer matters less than the chat, and tools matter more. A parameter that guards
-    # stays, and a request without others would be refused again.
+    # answer matters less than the chat, and tools matter more.
+    plain: list[Repair] = [
+        LeaveOutPlainReasoning(),
+        PlainItems(last, has_files),
+        WordsAlone(last),
+    ]
     names_a_part = error.names_a_place or bool(parameter)
-    names_cause = names_a_part or has_known_cause(status, error)
-    is_checked = status in _CHECKED_CAUSES and not knows_options
-    may_be_options = is_checked and not names_cause
-    if may_be_options:
-        yield LeaveOutOptions()
-    elif outer_name(parameter) == "tools":
-        # The list of tools is the cause, and no tool is named. Few other servers have
-        # tools of their own, and the functions may matter more.
-        yield OfferFunctionsAlone()
-    yield LeaveOutPlainReasoning()
-    yield PlainItems(last, any(has_media(row.item) for row in sent.items))
-    yield WordsAlone(last)
-    if may_be_options:
-        yield OfferFunctionsAlone()
-        yield LeaveOutFunctions()
+    is_told = names_a_part or word not in ("", str(status), "5")
+    if status in _CHECKED_CAUSES and not knows_options and not is_told:
+        steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
+        # What the server took before is hardly the cause now.
+        steps.insert(len(steps) if took_options else 0, LeaveOutOptions())
+        return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
+    # If the list of tools is the cause, and no tool is named: few other servers have
+    # tools of their own, and the functions may matter more.
+    is_about_tools = outer_name(parameter) == "tools"
+    return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7515,26 +7056,24 @@ def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
 def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield what may help, the best first."""
     last = refusal.sent.last_name
-    if _REASONING_IS_MISSING.search(refusal.words):
+    if refusal.says(_REASONING_IS_MISSING):
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
-    yield from _by_words(refusal, _CALLS_APART, MoveMessages())
-    yield from _by_words(refusal, _CALLS_APART, CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, MoveMessages(), CallsAsWords(last))
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
         is_named = "reasoning" in refusal.named_parameter
         yield TriedRepair(LeaveOutPlainReasoning(), is_lasting=is_named)
     yield from _by_lacking_skills(refusal)
-    # LM Studio, of a result with parts (lmstudio-bug-tracker 2248).
+    # LM Studio, of a result or an answer with parts (lmstudio-bug-tracker 2248, 1064).
     if refusal.error.code == "invalid_union" and refusal.error.param == "input":
         yield TriedRepair(TextOutputs())
-    yield from _by_words(refusal, _INSTRUCTIONS_REQUIRED, StateInstructions())
-    if refusal.error.code == UNREAD_REASONING:
-        yield TriedRepair(LeaveOutReasoning(last))
+        yield TriedRepair(AnswersAsTexts())
     if refusal.error.code == _OF_THE_SCHEMA:
         yield TriedRepair(StateIds())
+    if refusal.error.code in (_OF_THE_SCHEMA, UNREAD_REASONING):
         yield TriedRepair(LeaveOutReasoning(last))
     code_runs = LeaveOutKind(last, "code_interpreter_call")
     yield from _by_words(refusal, _CONTAINER, code_runs)
@@ -7570,13 +7109,13 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
             yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
 
 
-def _by_words(
-    refusal: Refusal, pattern: re.Pattern[str], repair: Repair
-) -> Iterator[TriedRepair]:
-    """Yield a repair if the words of a refusal have a phrase."""
-    phrase = pattern.search(refusal.words)
-    if phrase:
-        yield TriedRepair(repair, is_lasting=refusal.is_own_phrase(phrase[0]))
+def _by_words(refusal: Refusal, phrase: str, *repairs: Repair) -> Iterator[TriedRepair]:
+    """Yield repairs if the words of a refusal have a phrase."""
+    said = refusal.says(phrase)
+    if said:
+        is_lasting = refusal.is_own_phrase(said[0])
+        for repair in repairs:
+            yield TriedRepair(repair, is_lasting=is_lasting)
 
 
 def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7587,18 +7126,16 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
-        is_about_strict = bool(place.keys) and place.keys[-1] == "strict"
-        if refusal.is_unknown and is_about_strict:
-            yield TriedRepair(LeaveOutStrict(), is_named=is_named)
-        if refusal.is_unknown and place.keys and place.keys[0] in TUNE_A_SEARCH:
-            yield TriedRepair(LeaveOutSearchField(place.keys[0]), is_named=is_named)
+        for key in place.keys[:1] + place.keys[-1:]:
+            if refusal.is_unknown and key in PERMIT_NOTHING:
+                yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
         yield _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     is_instructing = place.value.get("role") in INSTRUCTING
     if is_instructing and place.keys == ("role",):
         yield TriedRepair(GatherInstructions(), is_named=is_named)
-    names_id = place.keys == ("id",) or _LACKS_ID.search(refusal.words)
+    names_id = place.keys == ("id",) or refusal.says(_LACKS_ID)
     if names_id and with_item_id(place.value) != place.value:
         yield TriedRepair(StateIds(), is_named=is_named)
     # The server wants a text there, or names the types of parts that it takes.
@@ -7655,79 +7192,50 @@ def _without_item(
 
 def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair for a model that wants the thought of each call back."""
-    repair = CallsAsWords(_end_of_earlier_calls(refusal.sent))
-    yield from _by_words(refusal, _REASONING_IS_MISSING, repair)
+    # Until the question after the calls of earlier turns. If there are none, the calls of
+    # this turn are meant, up to the last item.
+    end = refusal.sent.last_name
+    has_calls = False
+    for name, item in refusal.sent.items:
+        has_calls = has_calls or is_paired(item)
+        if has_calls and item.get("role") == "user":
+            end = name
+    yield from _by_words(refusal, _REASONING_IS_MISSING, CallsAsWords(end))
 
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
-        limit = _IMAGE_LIMIT.search(refusal.words)
+        limit = refusal.says(_IMAGE_LIMIT)
         if limit:
             newest = LimitMedia("input_image", int(limit[1] or limit[2]))
             yield from _by_words(refusal, _IMAGE_LIMIT, newest)
-    yield from _by_output_limit(refusal)
-    effort = value_digest(refusal.sent.payload, "reasoning.effort")
-    skills: tuple[tuple[re.Pattern[str], Repair], ...] = (
-        (_CALLS_NOTHING, LeaveOutFunctions()),
-        (_FUNCTIONS_ALONE, OfferFunctionsAlone()),
-        (_THINKS_NOTHING, LeaveOutParameter("reasoning.effort")),
-        (_MUST_THINK, LeaveOutParameter("reasoning.effort", effort)),
-        (_CHOICE_NOT_TAKEN, LeaveOutToolChoice()),
-        (_STREAMS_ALONE, AskForStream()),
-        (_ONE_CALL, SeparateCalls()),
-        (_SHORT_IDS, ShortCallIds()),
-        (_LOW_OR_HIGH, StateDetail()),
-        (_INSTRUCTS_FIRST, GatherInstructions()),
-        (_ALTERNATES, JoinMessages()),
-        (_ALTERNATES, TextOutputs(shows_images=False)),
-        (_ENDS_WITH_USER, AskToContinue()),
-        (_TAKES_NO_FILES, LimitMedia("input_file", 0)),
-        (_TAKES_TEXT_OUTPUTS, TextOutputs()),
-        (_NO_GRAMMAR, PlainSchemas()),
-        (_NO_GRAMMAR, LeaveOutFunctions()),
-        (_TEXT_IS_EMPTY, LeaveOutEmptyTexts()),
-    )
-    for pattern, repair in skills:
-        yield from _by_words(refusal, pattern, repair)
-    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
-        yield tried._replace(is_lasting=False)
-
-
-def _by_output_limit(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield a lower limit for the answer, if the refusal names one."""
-    limit = _OUTPUT_LIMIT.search(refusal.words)
+    limit = refusal.says(_OUTPUT_LIMIT)
     if limit:
         most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
         yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
-    room = _ROOM_LEFT.search(refusal.words)
+    room = refusal.says(_ROOM_LEFT)
     if room:
         *_, first, second = [int(number) for number in room.groups() if number]
         left = second - first if room["window"] else first - second
         if left >= _LEAST_OUTPUT:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
+    effort = value_digest(refusal.sent.payload, "reasoning.effort")
+    refused_effort = LeaveOutParameter("reasoning.effort", effort)
+    yield from _by_words(refusal, _MUST_THINK, refused_effort)
+    for phrase, repairs in _SKILLS:
+        yield from _by_words(refusal, phrase, *repairs)
+    for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
+        yield tried._replace(is_lasting=False)
 
 
 def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield a limit for the answer that the account can pay for."""
-    affordable = _AFFORDABLE.search(refusal.words)
+    affordable = refusal.says(_AFFORDABLE)
     if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        yield TriedRepair(CreditLimit(int(affordable[1])), is_lasting=False)
-
-
-def _end_of_earlier_calls(sent: SentRequest) -> str:
-    """Return the name of the question after the calls of earlier turns.
-
-    If there are none, the calls of this turn are meant, up to the last item.
-    """
-    names: list[str] = []
-    has_calls = False
-    for name, item in sent.items:
-        has_calls = has_calls or is_paired(item)
-        if has_calls and item.get("role") == "user":
-            names.append(name)
-    return names[-1] if names else sent.last_name
+        limit = LowerLimit(int(affordable[1]), is_of_account=True)
+        yield TriedRepair(limit, is_lasting=False)
 
 
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -7738,14 +7246,16 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     outer = outer_name(path)
     if outer not in ("reasoning", "text"):  # of which each field goes on its own
         path = outer
+    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
+        path = outer
     if path == "tool_choice":
         yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
     if path == "background":
         yield TriedRepair(LeaveOutBackground(), is_named=is_named)
     if path == "instructions":  # a request that has them stays as it is
         yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in TUNE_A_SEARCH:
-        yield TriedRepair(LeaveOutSearchField(path), is_named=is_named)
+    if path in PERMIT_NOTHING:
+        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
     if path not in MAY_BE_LEFT_OUT:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -7755,14 +7265,22 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             if refusal.is_unknown and is_hosted and has_field:
                 yield _without_tool(refusal, tool, is_named=is_named)
         return
+    is_any = refusal.is_unknown
     if path == "reasoning.effort":
         quoted = refusal.quoted_words
-        nearest = _nearest_effort(effort_of(payload), quoted)
+        of_tools = _EFFORT_WITH_TOOLS in refusal.words
+        asked = value_at(payload, "reasoning", "effort")
+        nearest = _nearest_effort(asked or (of_tools and _OWN_EFFORT), quoted) or ""
         # A model that takes `default` thinks or does not, and knows no amounts.
-        if nearest and "default" not in quoted:
-            repair = ReplaceEffort(str(effort_of(payload)), nearest)
+        if of_tools or (nearest and "default" not in quoted):
+            repair = ReplaceEffort(as_text(asked), nearest, of_tools)
             yield TriedRepair(repair, is_named=is_named)
-    refused_value = "" if refusal.is_unknown else value_digest(payload, path)
+        # If what the server named in its place is refused as well, no value is taken.
+        is_any = is_any or any(
+            isinstance(repair, ReplaceEffort) and repair.allowed == asked
+            for repair in refusal.sent.repairs
+        )
+    refused_value = "" if is_any else value_digest(payload, path)
     yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
 
 
@@ -8105,48 +7623,37 @@ _KEPT_IN_STRICT_MODE = frozenset(
 )
 """Keywords that strict mode takes as they are."""
 
-_DROPPED_IN_STRICT_MODE = frozenset(
-    {
-        "$comment",
-        "$defs",
-        "contentEncoding",
-        "contentMediaType",
-        "default",
-        "definitions",
-        "deprecated",
-        "examples",
-        "maxLength",
-        "maxProperties",
-        "minLength",
-        "minProperties",
-        "readOnly",
-        "title",
-        "uniqueItems",
-        "writeOnly",
-    }
-)
-"""Keywords that the guide does not list, and that only describe values or limit them.
-
-`default` and `minLength` are accepted all the same (recorded); of the others nobody says
-it. Definitions are among them: a schema that refers to one has no strict form.
-"""
-
-_CHANGED_IN_STRICT_MODE = frozenset(
-    {
-        "additionalProperties",
-        "anyOf",
-        "const",
-        "format",
-        "items",
-        "oneOf",
-        "properties",
-        "required",
-        "type",
-    }
-)
-_SIMPLE_KEYWORDS = (
-    _KEPT_IN_STRICT_MODE | _DROPPED_IN_STRICT_MODE | _CHANGED_IN_STRICT_MODE
-)
+_SIMPLE_KEYWORDS = _KEPT_IN_STRICT_MODE | {
+    # These get another form.
+    "additionalProperties",
+    "anyOf",
+    "const",
+    "format",
+    "items",
+    "oneOf",
+    "properties",
+    "required",
+    "type",
+    # These go: the guide does not list them, and they only describe values or limit
+    # them. `default` and `minLength` are accepted all the same (recorded); of the others
+    # nobody says it. A schema that refers to a definition has no strict form.
+    "$comment",
+    "$defs",
+    "contentEncoding",
+    "contentMediaType",
+    "default",
+    "definitions",
+    "deprecated",
+    "examples",
+    "maxLength",
+    "maxProperties",
+    "minLength",
+    "minProperties",
+    "readOnly",
+    "title",
+    "uniqueItems",
+    "writeOnly",
+}
 
 _STRICT_FORMATS = frozenset(
     {
@@ -8271,23 +7778,19 @@ def _types_of(node: Schema, enum: list[Any] | None) -> list[str]:
         return ["object"]
     if enum is None:
         raise NoStrictForm
-    types = [_type_of_scalar(value) for value in enum]
+    types = [_TYPES_OF_SCALARS.get(type(value), "") for value in enum]
+    if "" in types:
+        raise NoStrictForm
     return list(dict.fromkeys(types))
 
 
-def _type_of_scalar(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case str():
-            return "string"
-        case int():
-            return "integer"
-        case float():
-            return "number"
-    raise NoStrictForm
+_TYPES_OF_SCALARS: Mapping[type, str] = {
+    type(None): "null",
+    bool: "boolean",
+    str: "string",
+    int: "integer",
+    float: "number",
+}
 
 
 # --------------------------------------------------------------------------------------
@@ -8395,10 +7898,6 @@ def _is_length(value: object) -> bool:
     return type(value) is int and value >= 0
 
 
-def _is_divisor(value: Any) -> bool:
-    return is_json_number(value) and value > 0
-
-
 _MAX_PATTERN_CHARACTERS = 500
 _READ_DIFFERENTLY = re.compile(
     r"""
@@ -8428,10 +7927,6 @@ def _is_portable_pattern(pattern: object) -> bool:
     except (re.error, OverflowError, RecursionError):
         return False
     return True
-
-
-def _is_json_type(value: object) -> bool:
-    return json_types(value) != []
 
 
 _SCHEMA_KEYWORDS = frozenset(
@@ -8485,12 +7980,12 @@ _VALID_VALUES: Mapping[str, Any] = {
     "minLength": _is_length,
     "minProperties": _is_length,
     "minimum": is_json_number,
-    "multipleOf": _is_divisor,
+    "multipleOf": lambda value: is_json_number(value) and value > 0,
     "pattern": _is_portable_pattern,
     "readOnly": bool,
     "required": list,
     "title": str,
-    "type": _is_json_type,
+    "type": lambda value: json_types(value) != [],
     "uniqueItems": bool,
     "writeOnly": bool,
 }
@@ -8599,30 +8094,6 @@ _REFUSED_AT_THE_ROOT = frozenset(
 # ---------------------------------------------------------------- reading
 
 _DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
-_MAX_REFERENCE_CHARACTERS = 300
-
-
-def resolve_reference(root: JsonObject, reference: object) -> Any:
-    """Return the part of `root` that a `$ref` names, or None.
-
-    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
-    """
-    # A reference of megabytes would be split into as many steps.
-    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
-        return None
-    start, *steps = reference.split("/")
-    if start != "#":
-        return None
-    part: Any = root
-    for step in steps:
-        name = step.replace("~1", "/").replace("~0", "~")
-        if not isinstance(part, list):
-            part = as_mapping(part).get(name)
-        elif name.isdecimal() and int(name) < len(part):
-            part = part[int(name)]
-        else:
-            return None
-    return part
 
 
 def joined_schemas(
@@ -8715,20 +8186,16 @@ class ToolNames:
         names: dict[str, str] = {}
         for name in dict.fromkeys(self.known):
             spelling = _normalize_spelling(name)
-            if spelling in names:
-                names[spelling] = ""  # neither of the two can be meant
-            else:
-                names[spelling] = name
+            # Of two that are spelled alike neither can be meant.
+            names[spelling] = "" if spelling in names else name
         return names
 
     def rename_tools(self, tools: Iterable[Item]) -> list[Item]:
         """Return `tools` with the names that the API gets."""
-        renamed: list[Item] = []
-        for tool in tools:
-            if is_hosted_tool(tool):
-                renamed.append(tool)
-            else:
-                renamed.append({**tool, "name": self.sent_name(tool["name"])})
+        renamed = list(tools)
+        for number, tool in enumerate(renamed):
+            if not is_hosted_tool(tool):
+                renamed[number] = {**tool, "name": self.sent_name(tool["name"])}
         return renamed
 
 
@@ -8872,10 +8339,7 @@ def merge_tools(*groups: Sequence[Item]) -> list[Item]:
 
     MCP servers are compared by label, other hosted tools by type.
     """
-    merged: dict[object, Item] = {}
-    for group in groups:
-        for tool in group:
-            merged[tool_identity(tool)] = tool
+    merged = {tool_identity(tool): tool for tool in chain.from_iterable(groups)}
     return list(merged.values())
 
 
@@ -9116,17 +8580,35 @@ class ResponsesRequest(BaseModel):
         """Return what is sent, with a name of each item."""
         return sent_request(self._unrepaired(), self.repairs)
 
+    def frame(self) -> str:
+        """Return a name of what is asked for, whatever the chat and whoever asks."""
+        fields = [value for name, value in self if name not in _OF_ONE_CHAT]
+        changes = [
+            repr(repair)
+            for repair in self.repairs
+            if not isinstance(repair, ChatRepair)
+        ]
+        return json_digest([fields, changes])
+
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
-        fields: dict[str, Any] = {}
-        for name, value in self:
-            if value is not None and name != "repairs":
-                fields[name] = value
+        fields = {name: value for name, value in self if value is not None}
+        del fields["repairs"]
         # Names and ids of calls become what the API accepts.
         fields["input"] = fit_calls(self.input)
         return fields
 
 
+_OF_ONE_CHAT = frozenset(
+    {
+        "input",
+        "instructions",
+        "metadata",
+        "prompt_cache_key",
+        "repairs",
+        "safety_identifier",
+    }
+)
 _PASSED_ON = {*ANSWER_KEYS, *ACCOUNT_KEYS}
 """Keys of a caller that are sent unchanged; no others may store something, or name
 something stored, at the server. `user` is deprecated."""
@@ -9341,9 +8823,8 @@ def unsent_parameters(
         messages.append(str(error))
     names: list[str] = []
     for key in ("reasoning", "text"):
-        for inner in given.pop(key):
-            if inner not in sent.get(key, {}):
-                names.append(f"{key}.{inner}")
+        unsent = [name for name in given.pop(key) if name not in sent.get(key, {})]
+        names += [f"{key}.{name}" for name in unsent]
     names += [key for key in given if key not in sent and key not in _READ_OTHERWISE]
     shown_names = sorted(name[:_MAX_PARAMETER_NAME] for name in names)
     return shown_names, errors + messages
@@ -9373,10 +8854,7 @@ def strict_payload(payload: dict[str, Any]) -> dict[str, Any]:
 
     Answers are plain texts there.
     """
-    kept: dict[str, Any] = {}
-    for name, value in payload.items():
-        if not name.startswith(_OPENAI_ONLY):
-            kept[name] = value
+    kept = {key: payload[key] for key in payload if not key.startswith(_OPENAI_ONLY)}
     kept["input"] = [answer_as_text(with_item_id(item)) for item in payload["input"]]
     return kept
 
@@ -9388,15 +8866,13 @@ def with_json_arguments(payload: dict[str, Any]) -> dict[str, Any]:
     takes it back as it is; llama.cpp's templates, and LiteLLM for Anthropic, parse it
     and refuse the chat for good (OpenHands/OpenHands 13949).
     """
-    items: list[Item] = []
-    for item in payload["input"]:
+    items = list(payload["input"])
+    for number, item in enumerate(items):
         arguments = as_text(item.get("arguments"))
         if item_type(item) == "function_call" and parse_json_object(arguments) is None:
             readable = {"arguments": arguments} if arguments.strip() else {}
             text = json.dumps(readable, ensure_ascii=False)
-            items.append({**item, "arguments": text})
-        else:
-            items.append(item)
+            items[number] = {**item, "arguments": text}
     return {**payload, "input": items}
 
 
@@ -9923,10 +9399,13 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
         {key: value for key, value in wire.items() if (key, value) != ("type", "error")}
     )
     # Codex's own server has the status of HTTP next to the error (openai/codex 10324),
-    # and gateways pass it on.
-    stated = error._replace(code=str(wire.get("status") or wire.get("status_code")))
-    says_nothing = error.code is None and error.type is None
-    return stated if says_nothing and stated.status else error
+    # and gateways pass it on; codex-proxy (5.0) has it inside.
+    for fields in (wire, as_mapping(wire.get("error"))):
+        stated = fields.get("status") or fields.get("status_code")
+        with_status = error._replace(code=str(stated))
+        if error.code is None and error.type is None and with_status.status:
+            return with_status
+    return error
 
 
 def refuse_completion(wire: JsonObject) -> None:
@@ -10109,47 +9588,35 @@ def _read_other_error(wire: JsonObject) -> StreamEvent:
     return StreamError(read_api_error({"error": error or wire.get("message")}))
 
 
-class _TextEvent(NamedTuple):
-    """A text that grows, in the words of the wire."""
-
-    name: str
-    kind: str
-    part: str
-    """The field of the text's place; empty if it has none."""
-    whole: str
-    """The field of the whole text, in the event that ends it."""
-
-
 _PART_EVENTS = (
-    _TextEvent("output_text", "text", "content_index", "text"),
-    _TextEvent("refusal", "refusal", "content_index", "refusal"),
-    _TextEvent("reasoning_summary_text", "summary", "summary_index", "text"),
-    _TextEvent("reasoning_text", "reasoning", "content_index", "text"),
+    ("output_text", "text", "content_index", "text"),
+    ("refusal", "refusal", "content_index", "refusal"),
+    ("reasoning_summary_text", "summary", "summary_index", "text"),
+    ("reasoning_text", "reasoning", "content_index", "text"),
     # What OpenAI's packages called it before (openai-python 1.76 to 1.99).
-    _TextEvent("reasoning_summary", "summary", "summary_index", "text"),
+    ("reasoning_summary", "summary", "summary_index", "text"),
     # What Open Responses and its gateways call a thought that grows; other gateways.
-    _TextEvent("reasoning", "reasoning", "content_index", "text"),
-    _TextEvent("reasoning_content", "reasoning", "content_index", "text"),
+    ("reasoning", "reasoning", "content_index", "text"),
+    ("reasoning_content", "reasoning", "content_index", "text"),
 )
-"""Texts of which an item has a list."""
+"""Texts of which an item has a list: their name and kind, the field of their place, and
+that of the whole text in the event that ends them."""
 
 
 def _text_readers() -> Mapping[str, _Reader]:
     """Return the readers of all texts that grow, by the type of their events."""
     texts = [*_PART_EVENTS]
-    for item_name, kind in ITEM_KINDS.items():
+    for item_name, item_kind in ITEM_KINDS.items():
         # The events of the one text of a call are named for its item and its field, as
         # `function_call_arguments`; they name no place.
-        if kind.text:
-            text_kind, field = kind.text
-            texts.append(_TextEvent(f"{item_name}_{field}", text_kind, "", field))
+        if item_kind.text:
+            kind, field = item_kind.text
+            texts.append((f"{item_name}_{field}", kind, "", field))
     readers: dict[str, _Reader] = {}
-    for name, text_kind, part, whole in texts:
-        delta = _text_reader(TextDelta, text_kind, part, "delta")
+    for name, kind, part, whole in texts:
+        delta = _text_reader(TextDelta, kind, part, "delta")
         readers[f"response.{name}.delta"] = delta
-        readers[f"response.{name}.done"] = _text_reader(
-            TextDone, text_kind, part, whole
-        )
+        readers[f"response.{name}.done"] = _text_reader(TextDone, kind, part, whole)
     return readers
 
 
@@ -10399,6 +9866,11 @@ class Endpoint:
     @property
     def _has_openai_host(self) -> bool:
         return f".{self.host}".endswith(".openai.com")
+
+    @property
+    def sends_token_alone(self) -> bool:
+        """Whether a token of this server or of whoever asks is sent, and no key."""
+        return bool(self.token) and not self.api_key.strip()
 
     @property
     def is_strict(self) -> bool:
@@ -10827,10 +10299,8 @@ def past_items(item: Item) -> list[Item]:
 
 def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
     """Return the output of a response for the next request of its run."""
-    replayed: list[Item] = []
-    for rows in replayed_rows(output, with_reasoning=with_reasoning):
-        replayed += rows
-    return replayed
+    rows = replayed_rows(output, with_reasoning=with_reasoning)
+    return [*chain.from_iterable(rows)]
 
 
 def replayed_rows(
@@ -10885,6 +10355,99 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, and what users reported lately.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, or of as many seconds, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._now = now
+        self._seconds = seconds
+        self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + self._seconds
+        return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a user's request met `subject`; without a user, ignore it."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            own = {
+                known: len(met_by)
+                for known, met_by in self._ends.items()
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
+            }
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
 
 
 # --------------------------------------------------------------------------------------
@@ -11025,14 +10588,12 @@ class Unpacker:
     """
 
     def __init__(self, encoding: str) -> None:
-        names: set[str] = set()
-        for name in encoding.lower().split(","):
-            names.add(_SYNONYMS.get(name.strip(), name.strip()))
-        names.discard("identity")
+        stated = {name.strip() for name in encoding.lower().split(",")}
+        names = {_SYNONYMS.get(name, name) for name in stated} - {"identity"}
         self._name = " ".join(names)
         self._begin = b""
         """What has come until the packing is known."""
-        self._packing: _Packing | None = None if names else _NotPacked()
+        self._packing: _Packing | None = None if names else _Packing()
 
     def feed(self, packed: bytes) -> Iterator[bytes]:
         """Yield the next pieces of the text; no bytes mean the end of the body.
@@ -11057,15 +10618,16 @@ class Unpacker:
         return self._packing is None or self._packing.has_ended
 
 
-class _Packing(Protocol):
-    """A way in which a body may be packed."""
+class _Packing:
+    """A way in which a body is packed: this one, not at all."""
 
-    @property
-    def has_ended(self) -> bool:
-        """Whether the packed bytes say that no more follow."""
+    has_ended = True
+    """Whether the packed bytes say that no more follow; a text may end anywhere."""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         """Yield the pieces of the text."""
+        if packed:
+            yield packed
 
 
 def _find_packing(name: str, begin: bytes) -> _Packing:
@@ -11073,7 +10635,7 @@ def _find_packing(name: str, begin: bytes) -> _Packing:
     mark = _PACKED_MARKS.get(name)
     is_packed = mark.match(begin) if mark else not _TEXT_BEGIN.match(begin)
     if not is_packed:
-        return _NotPacked()
+        return _Packing()
     match name:
         case "gzip":
             return _Inflation(31)
@@ -11088,18 +10650,7 @@ def _find_packing(name: str, begin: bytes) -> _Packing:
     raise UnpackingError
 
 
-class _NotPacked:
-    """A text as it is."""
-
-    has_ended = True
-    """It may end anywhere."""
-
-    def unpack(self, packed: bytes) -> Iterator[bytes]:
-        if packed:
-            yield packed
-
-
-class _Inflation:
+class _Inflation(_Packing):
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
     def __init__(self, window_bits: int) -> None:
@@ -11129,7 +10680,7 @@ class _Inflation:
                 return
 
 
-class _Brotli:
+class _Brotli(_Packing):
     """Unpacks Brotli."""
 
     def __init__(self) -> None:
@@ -11140,14 +10691,12 @@ class _Brotli:
         self._decompressor = _import_first("brotli", "brotlicffi").Decompressor()
         if not hasattr(self._decompressor, "can_accept_more_data"):
             raise UnpackingError
-
-    @property
-    def has_ended(self) -> bool:
-        return bool(self._decompressor.is_finished())
+        self.has_ended = False
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         while not self.has_ended:
             text = self._decompressor.process(packed, output_buffer_limit=_PIECE_BYTES)
+            self.has_ended = bool(self._decompressor.is_finished())
             if text:
                 yield text
             packed = b""
@@ -11155,7 +10704,7 @@ class _Brotli:
                 return
 
 
-class _Zstd:
+class _Zstd(_Packing):
     """Unpacks zstd; any number of frames in a row."""
 
     def __init__(self) -> None:
@@ -11236,14 +10785,19 @@ def unreachable_error(
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
+        passes = False
         message = MESSAGES["refused"]["407"]
         fault = FAULTS["refused", "407"]
     else:
         word, server, reason = _find_cause(error, endpoint, proxy)
+        passes = word != "certificate"
         form = MESSAGES["unreachable"][word]
         message = form.format(server=server, reason=reason)
         fault = FAULTS.get(("unreachable", word), NO_FAULT)
-    return ConnectionFailed(message, was_sent=was_sent, fault=fault)
+    failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
+    if not passes:  # only an administrator can change it
+        failed.failure = None
+    return failed
 
 
 def _find_cause(
@@ -11407,10 +10961,10 @@ def new_session(
     must not be sent for another.
     """
     known = inspect.signature(aiohttp.ClientSession).parameters
-    limits: dict[str, Any] = {}
-    for name, limit in _HEADER_LIMITS.items():
-        if name in known:  # aiohttp 3.9 counts no headers
-            limits[name] = limit
+    # aiohttp 3.9 counts no headers.
+    limits: Any = {
+        name: _HEADER_LIMITS[name] for name in _HEADER_LIMITS if name in known
+    }
     return aiohttp.ClientSession(
         connector=connector,
         timeout=timeout or aiohttp.ClientTimeout(total=None),
@@ -11571,7 +11125,9 @@ class HttpResponse:
         try:
             return load_json(body)
         except ValueError:
-            if not self._unpacker.has_ended:  # cut; what is JSON is whole
+            # A proxy may cut a body and state the length of what is left.
+            is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
+            if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
             error = _unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
@@ -11639,8 +11195,13 @@ class HttpResponse:
             with suppress(TimeoutError, ResponsesError):
                 async with asyncio.timeout(_DRAIN_SECONDS):
                     error = read_error_body(await self._read_body(_MAX_ERROR_BODY))
+        # A gateway may call its own trouble what the server behind it refused.
+        if status >= _SERVER_ERRORS and error.is_relayed and error.status:
+            status = error.status
         should_retry = _SHOULD_RETRY.get(headers.get("x-should-retry", "").lower())
         retry_after = _wanted_wait(status, headers, error)
+        if retry_after is not None:  # people are told it, too
+            error = error._replace(reset=retry_after)
         failure = Failure(status, error, retry_after, should_retry)
         ending = ending_of_refusal(status, error)
         return ApiRefused(ending.message, failure, self.request_id, ending.fault)
@@ -11669,7 +11230,7 @@ def _wanted_wait(
         if date.tzinfo is None:  # Python would take it for this server's own time
             date = date.replace(tzinfo=UTC)
         return max(0.0, date.timestamp() - unix_seconds())
-    wait = named_wait(error)
+    wait = error.wait
     if wait is not None or status != _TOO_MANY_REQUESTS:
         return wait
     # OpenAI's headers ("Rate limits in headers"): the reset of a limit of which
@@ -11698,13 +11259,6 @@ _MAX_CERTIFICATES = 8
 """Files of certificates that are remembered; a client usually has one."""
 
 
-class _Certificates(NamedTuple):
-    """What was read of a file, and when that was changed, in nanoseconds."""
-
-    changed: int
-    context: ssl.SSLContext
-
-
 class EncodedBody(NamedTuple):
     """A body that is no JSON object, and its media type."""
 
@@ -11717,7 +11271,10 @@ class Connections:
 
     def __init__(self) -> None:
         self._pools: dict[asyncio.AbstractEventLoop, _Pool] = {}
-        self._certificates: dict[str, _Certificates] = {}
+        self._certificates: dict[str, tuple[int, ssl.SSLContext]] = {}
+        """By the path of a file: when it was changed, in nanoseconds, and what was read."""
+        self.took = RecentTexts()
+        """Names of requests that servers answered, but for their chats."""
 
     def __del__(self) -> None:
         """Close open sessions: the last run that referenced this object has ended."""
@@ -11810,18 +11367,17 @@ class Connections:
             return endpoint.verify_ssl
         try:
             changed = Path(path).stat().st_mtime_ns
-            known = self._certificates.get(path)
-            if known is None or known.changed != changed:
+            known, context = self._certificates.get(path, (None, None))
+            if context is None or known != changed:
                 context = ssl.create_default_context(cafile=path)
-                known = _Certificates(changed, context)
                 if len(self._certificates) >= _MAX_CERTIFICATES:
                     self._certificates.clear()
-                self._certificates[path] = known
+                self._certificates[path] = (changed, context)
         except (OSError, ValueError):
             raise InvalidSetting(
                 "ca_bundle", "The file of certificates to trust cannot be read."
             ) from None
-        return known.context
+        return context
 
     def do_later(self, work: Coroutine[Any, Any, None]) -> None:
         """Run work that may last longer than its run."""
@@ -11942,468 +11498,6 @@ async def container_file(
     path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.models.choice
-#
-# Which models are offered, chosen by an automatic name, and retired.
-#
-# If no models are listed, the newest of each family is offered. The family is the part of
-# the id after the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
-# Models for selected customers, retired models and models with a successor are offered
-# only if an administrator lists them.
-#
-# An automatic name is resolved by the first rule that fits:
-#
-# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
-# 2. Files, images, chosen tools, code and long questions go to the large model.
-# 3. Everything else goes to the small model.
-#
-# Only the first message of a chat counts, so a chat always gets the same answer.
-# --------------------------------------------------------------------------------------
-
-
-_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
-_NO_CHAT = re.compile(
-    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
-    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
-    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
-)
-"""Parts of the ids of models for something else than a chat, and of too old ones."""
-_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
-"""Families for selected customers, whose administrators list them."""
-
-
-def read_models(answer: object) -> dict[str, str]:
-    """Return the ids of `GET /models` with their last days.
-
-    The day is an ISO date, or nothing. The list is remembered for an hour, so it has an
-    end, and so has each name. Half a character in one would keep the host from sending
-    its whole list.
-    """
-    days: dict[str, str] = {}
-    for entry in _listed_rows(answer):
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))
-        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
-        if 0 < len(name) <= _MAX_MODEL_ID and name.isprintable():
-            days[name] = day if _parse_date(day) else ""
-        if len(days) >= _MAX_MODELS:
-            break
-    return days
-
-
-def read_context_windows(answer: object) -> dict[str, int]:
-    """Return the context windows that `GET /models` names, by model.
-
-    llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
-    memory (recorded, b10434). With one model it ignores the name that it is asked for:
-    the empty name has the window of any. vLLM and SGLang say `max_model_len`.
-    """
-    rows = _listed_rows(answer)[:_MAX_MODELS]
-    windows: dict[str, int] = {}
-    for entry in rows:
-        row = as_mapping(entry)
-        name = as_text(row.get("id"))[:_MAX_MODEL_ID]
-        tokens = as_mapping(row.get("meta")).get("n_ctx") or row.get("max_model_len")
-        if name and isinstance(tokens, int) and tokens > 1:  # `true` is a 1
-            windows[name] = tokens
-            if len(rows) == 1:
-                windows[""] = tokens
-    return windows
-
-
-_ISO_DATE_LENGTH = 10
-_MAX_MODEL_ID = 200
-_MAX_MODELS = 1000
-
-
-def _listed_rows(answer: object) -> list[Any]:
-    """Return the rows of a list of models; Together and GitHub send nothing around it."""
-    return as_list(as_mapping(answer).get("data") or answer)
-
-
-def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
-    """Return the newest model of each family, newest first.
-
-    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
-    """
-    if usable is None:
-        usable = CATALOG_FACTS.keys()
-    versioned: list[re.Match[str]] = []
-    for name in usable:
-        match = _VERSIONED_ID.fullmatch(name)
-        if match is None or match["family"] in _CLOSED_CIRCLES:
-            continue
-        facts = CATALOG_FACTS.get(name)
-        if facts is None and _NO_CHAT.search(name):
-            continue
-        is_replaced = facts is not None and bool(facts.successor)
-        last_day = facts.shutdown if facts else None
-        if not is_replaced and (last_day is None or today < last_day):
-            versioned.append(match)
-    newest: dict[str, re.Match[str]] = {}
-    for match in sorted(versioned, key=_age_key):
-        newest[match["family"]] = match  # replaces an older one
-    newest_first = sorted(newest.values(), key=_age_key, reverse=True)
-    return [match.string for match in newest_first]
-
-
-def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
-    """Return a key that sorts ids by age; a plain name comes after a longer one."""
-    numbers = [int(number) for number in match["version"].split(".")]
-    return tuple(numbers), match.string
-
-
-_NOTICE_DAYS = 30
-"""Before the last day of a model, from which on its answers say so."""
-
-
-def retirement_notice(
-    model: ResolvedModel, today: date, answering: ResolvedModel
-) -> str:
-    """Return a message about the end of a model if it is near."""
-    last_day = _parse_date(model.facts.shutdown)
-    if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
-        return ""
-    verb = "is" if today < last_day else "was"
-    message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
-    if answering.id != model.id:
-        return f"{message} {answering.name} answers instead."
-    successor = model.facts.successor
-    if successor:
-        message += f" Use {resolve_model(successor).name} instead."
-    return message
-
-
-def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
-    """Return what answers for a pro model that was switched off, None for any other.
-
-    Its successor is the pro mode of another model, which users would not find in
-    the list of models by the name that they used.
-    """
-    last_day = _parse_date(model.facts.shutdown)
-    if last_day is None or today < last_day:
-        return None
-    successor = resolve_model(model.facts.successor or "")
-    return successor if successor.pro else None
-
-
-def name_asked_model(message: str, model_id: str) -> str:
-    """Return a message with the id that was asked for in the place of ASKED_MODEL.
-
-    If OpenAI has switched that model off, the message names the successor, too.
-    """
-    if ASKED_MODEL not in message:
-        return message
-    named = message.replace(ASKED_MODEL, model_id)
-    successor = successor_of(model_id)
-    if successor is None:
-        return named
-    return f"{named} OpenAI has shut it down and recommends {successor.name}."
-
-
-def _parse_date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for anything else."""
-    if not text:
-        return None
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        return None
-
-
-_AUTO_MODELS = {AUTO_MODEL: ("gpt-6.1-terra", "gpt-6.1-sol")}
-"""The small and the large model for each automatic name."""
-
-_LONG_QUESTION = 600
-"""Characters from which on the large model answers."""
-_ATTACHED = ("input_file", "input_image")
-
-
-def choose_auto_model(
-    name: str, first: JsonObject | None, tools: bool, earlier: Iterable[str]
-) -> tuple[str, str] | None:
-    """Return the model that an automatic name means, and why; None for other names.
-
-    `first` is the user's first message, `tools` says whether the user chose some,
-    `earlier` has the families of the models that answered in this chat, in order.
-    """
-    if name not in _AUTO_MODELS:
-        return None
-    small, large = _AUTO_MODELS[name]
-    for model in earlier:
-        if model in (small, large):
-            return model, "it began this chat"
-    reason = _reason_for_large(first, tools)
-    if reason:
-        return large, reason
-    return small, "the question is short, without files or tools"
-
-
-def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
-    """Return why the large model answers; empty if the small one is enough."""
-    if first is None:
-        return "there is no question to judge by"
-    parts: list[Item] = content_parts(first.get("content"))
-    if any(part.get("type") in _ATTACHED for part in parts):
-        return "something is attached to the question"
-    if tools:
-        return "tools are switched on"
-    text = "".join(part_text(part) for part in parts)
-    if "```" in text:
-        return "the question holds code"
-    if len(text) > _LONG_QUESTION:
-        return "the question is long"
-    return ""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.arguments
-#
-# Checks the arguments that a model gives a function against the function's schema.
-#
-# Only keywords that models get wrong are checked: types, required properties, enums,
-# items and choices. The tool itself checks the others.
-# --------------------------------------------------------------------------------------
-
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of reading a schema that is not valid; servers send such schemas."""
-
-_MAX_DEPTH = 40
-"""Levels of a value that are checked; deeper ones are the tool's to check."""
-_MAX_WORK = 200_000
-"""Characters, entries and steps that one check may read or take (`JsonBudget`).
-
-Arguments that need more are given to the tool as they are.
-"""
-_STEP = 20
-"""The work of a comparison in addition to what it reads."""
-_MAX_SHOWN_CHOICES = 20
-_MAX_SHOWN_CHARACTERS = 60
-_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": is_json_number,
-    "integer": lambda value: is_json_number(value) and value == int(value),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _SchemaCheck:
-    """Checks values against the parts of one schema, as long as the budget lasts.
-
-    Each value may be compared with each part, which is why there is a budget. A schema
-    can refer to the same part several times, and to itself, so `errors` remembers the
-    result of each comparison by path and by the identity of value and part; both must
-    outlive the check. If it is `lenient`, null is allowed for every optional property.
-    """
-
-    root: JsonObject
-    budget: JsonBudget
-    errors: dict[tuple[str, int, int], str]
-    lenient: bool = False
-
-    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
-        """Pay for comparing a value with a part; raises ValueError at the limit."""
-        size = _STEP + len(path)
-        for keyword in _READ_KEYWORDS:
-            part = node.get(keyword)
-            if isinstance(part, list | dict):
-                size += len(part)
-        if isinstance(value, list | dict):
-            size += len(value)
-            if "enum" in node or "const" in node:
-                # Each choice is compared with the whole value.
-                size *= json_size(value, self.budget.left)
-        self.budget.spend(size)
-
-    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
-            return ""
-        compared = (path, id(value), id(node))
-        if compared not in self.errors:
-            self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._compare(value, node, path, depth)
-        return self.errors[compared]
-
-    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        """Compare a value with a node that it was not compared with yet."""
-        self.pay_for(value, node, path)
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            target = resolve_reference(self.root, node["$ref"])
-            return self.find_error(value, target, path, depth + 1)
-        error = _find_own_error(value, node, path)
-        if error:
-            return error
-        for inner, part, own_path in self._inner_values(value, node, path):
-            error = self.find_error(inner, part, own_path, depth + 1)
-            if error:
-                return error
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        for option in options:
-            if not self.find_error(value, option, path, depth + 1):
-                return ""
-        return f"{path or 'object'} fits none of its forms" if options else ""
-
-    def _inner_values(
-        self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield what is inside a value, and the value for each `allOf`.
-
-        Each comes with the part of the schema that it has to match, and its path.
-        """
-        items = node.get("items")
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = _required_names(node) if self.lenient else frozenset()
-            for name in properties:
-                if name not in value:
-                    continue
-                may_be_null = self.lenient and name not in required
-                if value[name] is not None or not may_be_null:
-                    yield value[name], properties[name], _join_path(path, name)
-        elif isinstance(value, list) and isinstance(items, Mapping):
-            for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
-        for part in node.get("allOf") or ():
-            yield value, part, path
-
-
-def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
-    """Return the error of a value itself: its type, its choice, its missing keys."""
-    shown_path = path or "object"
-    kinds = json_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_join_with_or(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    is_flag = isinstance(value, bool)  # in JSON, true is not 1
-    if isinstance(allowed, Sequence) and not any(
-        is_flag is isinstance(choice, bool) and value == choice for choice in allowed
-    ):
-        words: list[str] = []
-        # One more than is shown: the list then says that there are others.
-        for choice in allowed[: _MAX_SHOWN_CHOICES + 1]:
-            if isinstance(choice, str):
-                words.append(repr(choice[:_MAX_SHOWN_CHARACTERS]))
-            else:
-                words.append(short_repr(choice))
-        return f"{shown_path} must be one of {_join_with_or(words)}"
-    if isinstance(value, Mapping):
-        for name in node.get("required") or ():
-            if isinstance(name, str) and name not in value:
-                return f"{_join_path(path, name)} is missing"
-    return ""
-
-
-def _join_path(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _join_with_or(words: Sequence[str]) -> str:
-    """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown: list[str] = []
-    for word in words[:_MAX_SHOWN_CHOICES]:
-        is_long = len(word) > _MAX_SHOWN_CHARACTERS
-        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
-    listed = " or ".join(shown)
-    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
-
-
-def check_arguments(
-    arguments: object, schema: JsonObject
-) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments to call a function with, and the error in them, if any.
-
-    Nulls that mean "not given" are left out. A null means that if its property is
-    optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a message for the model.
-    """
-    if arguments is None:  # some models write null for none
-        arguments = {}
-    if not isinstance(arguments, Mapping):
-        return {}, "The arguments must be a JSON object."
-    kept = dict(arguments)
-    error = ""
-    with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
-        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.find_error(kept, schema)
-    problem = f"The argument {error}." if error else None
-    return kept, problem
-
-
-def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
-    """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
-        return value
-    forms = _applicable_schemas(value, node, check)
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-    # The schemas of the keys that the value has, joined over all forms.
-    known: dict[str, dict[str, list[Any]]] = {}
-    required: set[str] = set()
-    for form in forms:
-        required |= _required_names(form)
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    # With errors of its own: `known` is made here, and remembered errors hold only as
-    # long as the parts that they are about.
-    null_check = replace(check, errors={})
-    kept: dict[Any, Any] = {}
-    for name, entry in value.items():
-        may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.find_error(None, known[name]):
-            continue
-        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
-    return kept
-
-
-def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
-    """Return a schema and all that it joins to itself; of a choice, one option."""
-
-    def choose(options: list[Any]) -> list[Any]:
-        """Return the option that the value fits; all options if it fits none."""
-        lenient = replace(check, errors={}, lenient=True)
-        for option in options:
-            if not lenient.find_error(value, option):
-                return [option]
-        return options
-
-    def parts_of(part: JsonObject) -> list[Any]:
-        check.pay_for(value, part)
-        return schema_parts(check.root, part, choose)
-
-    return joined_schemas(node, parts_of)
-
-
-def _required_names(node: JsonObject) -> Set[str]:
-    """Return the names that a schema requires.
-
-    Numbers are none: a stranger can choose thousands that have one hash.
-    """
-    names = node.get("required")
-    if not isinstance(names, list):
-        return frozenset()
-    kinds = set(map(type, names))
-    if all(issubclass(kind, str) for kind in kinds):  # as almost always
-        return frozenset(names)
-    return {name for name in names if isinstance(name, str)}
 
 
 # --------------------------------------------------------------------------------------
@@ -12633,6 +11727,255 @@ class Spending:
     def stopped(self) -> RunDone | None:
         """The end of a run of this answer that was stopped; then none continues."""
         return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
+_MAX_WORK = 200_000
+"""Characters, entries and steps that one check may read or take (`JsonBudget`).
+
+Arguments that need more are given to the tool as they are.
+"""
+_STEP = 20
+"""The work of a comparison in addition to what it reads."""
+_MAX_SHOWN_CHOICES = 20
+_MAX_SHOWN_CHARACTERS = 60
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _SchemaCheck:
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
+    """
+
+    root: JsonObject
+    budget: JsonBudget
+    errors: dict[tuple[str, int, int], str]
+    lenient: bool = False
+
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        size = _STEP + len(path)
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
+        if isinstance(value, list | dict):
+            size += len(value)
+            if "enum" in node or "const" in node:
+                # Each choice is compared with the whole value.
+                size *= json_size(value, self.budget.left)
+        self.budget.spend(size)
+
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
+            return ""
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._compare(value, node, path, depth)
+        return self.errors[compared]
+
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
+        self.pay_for(value, node, path)
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            target = resolve_reference(self.root, node["$ref"])
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
+        if error:
+            return error
+        for inner, part, own_path in self._inner_values(value, node, path):
+            error = self.find_error(inner, part, own_path, depth + 1)
+            if error:
+                return error
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        for option in options:
+            if not self.find_error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
+
+    def _inner_values(
+        self, value: Any, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield what is inside a value, and the value for each `allOf`.
+
+        Each comes with the part of the schema that it has to match, and its path.
+        """
+        items = node.get("items")
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = _required_names(node) if self.lenient else frozenset()
+            for name in properties:
+                if name not in value:
+                    continue
+                may_be_null = self.lenient and name not in required
+                if value[name] is not None or not may_be_null:
+                    yield value[name], properties[name], _join_path(path, name)
+        elif isinstance(value, list) and isinstance(items, Mapping):
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
+
+
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
+    kinds = json_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{shown_path} must be {_join_with_or(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    is_flag = isinstance(value, bool)  # in JSON, true is not 1
+    if isinstance(allowed, Sequence) and not any(
+        is_flag is isinstance(choice, bool) and value == choice for choice in allowed
+    ):
+        # One more than is shown: the list then says that there are others.
+        words = [
+            (
+                repr(choice[:_MAX_SHOWN_CHARACTERS])
+                if isinstance(choice, str)
+                else short_repr(choice)
+            )
+            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
+        ]
+        return f"{shown_path} must be one of {_join_with_or(words)}"
+    if isinstance(value, Mapping):
+        for name in node.get("required") or ():
+            if isinstance(name, str) and name not in value:
+                return f"{_join_path(path, name)} is missing"
+    return ""
+
+
+def _join_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _join_with_or(words: Sequence[str]) -> str:
+    """Return words as a list with "or"; long ones and long lists end in dots."""
+    shown: list[str] = []
+    for word in words[:_MAX_SHOWN_CHOICES]:
+        is_long = len(word) > _MAX_SHOWN_CHARACTERS
+        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
+    listed = " or ".join(shown)
+    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
+
+
+def check_arguments(
+    arguments: object, schema: JsonObject
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a message for the model.
+    """
+    if arguments is None:  # some models write null for none
+        arguments = {}
+    if not isinstance(arguments, Mapping):
+        return {}, "The arguments must be a JSON object."
+    kept = dict(arguments)
+    error = ""
+    with suppress(*_ODD_SCHEMA):
+        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
+        kept = _drop_nulls(arguments, schema, check, 0)
+        error = check.find_error(kept, schema)
+    problem = f"The argument {error}." if error else None
+    return kept, problem
+
+
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
+        return value
+    forms = _applicable_schemas(value, node, check)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    # The schemas of the keys that the value has, joined over all forms.
+    known: dict[str, dict[str, list[Any]]] = {}
+    required: set[str] = set()
+    for form in forms:
+        required |= _required_names(form)
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    # With errors of its own: `known` is made here, and remembered errors hold only as
+    # long as the parts that they are about.
+    null_check = replace(check, errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and null_check.find_error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
+
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = replace(check, errors={}, lenient=True)
+        for option in options:
+            if not lenient.find_error(value, option):
+                return [option]
+        return options
+
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)
+
+
+def _required_names(node: JsonObject) -> Set[str]:
+    """Return the names that a schema requires.
+
+    Numbers are none: a stranger can choose thousands that have one hash.
+    """
+    names = node.get("required")
+    if not isinstance(names, list):
+        return frozenset()
+    kinds = set(map(type, names))
+    if all(issubclass(kind, str) for kind in kinds):  # as almost always
+        return frozenset(names)
+    return {name for name in names if isinstance(name, str)}
 
 
 # --------------------------------------------------------------------------------------
@@ -13231,13 +12574,11 @@ def cap_output(
     """
     if isinstance(output, str):
         return _cap_text(output, characters, tolerance)
-    capped: list[Item] = []
-    for part in output:
-        text = part.get("text")
-        if isinstance(text, str):
-            capped.append({**part, "text": _cap_text(text, characters, tolerance)})
-        else:
-            capped.append(part)
+    capped = list(output)
+    for number, part in enumerate(output):
+        if isinstance(part.get("text"), str):
+            text = _cap_text(part["text"], characters, tolerance)
+            capped[number] = {**part, "text": text}
     return capped
 
 
@@ -13252,6 +12593,324 @@ def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
 
 def _called_name(call: Item) -> str:
     return str(call.get("name") or "")
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.models.choice
+#
+# Which models are offered, chosen by an automatic name, and retired.
+#
+# If no models are listed, the newest of each family is offered. The family is the part of
+# the id after the version: `gpt-6.2-sol` and `gpt-5.6-sol` are two versions of sol.
+# Models for selected customers, retired models and models with a successor are offered
+# only if an administrator lists them.
+#
+# An automatic name is resolved by the first rule that fits:
+#
+# 1. A chat stays with the model that began it: its reasoning and cache belong to it.
+# 2. Files, images, chosen tools, code and long questions go to the large model.
+# 3. Everything else goes to the small model.
+#
+# Only the first message of a chat counts, so a chat always gets the same answer.
+# --------------------------------------------------------------------------------------
+
+
+_VERSIONED_ID = re.compile(r"gpt-(?P<version>\d+(?:\.\d+)?)(?:-(?P<family>[a-z]+))?")
+_NO_CHAT = re.compile(
+    r"audio|realtime|transcribe|tts|image|embedding|moderation|search|live|instruct"
+    r"|gpt-3|gpt-4-|gpt-4$|computer|translate"
+    r"|^(?:text-|whisper|dall-e|davinci|babbage|sora|omni-)"
+)
+"""Parts of the ids of models for something else than a chat, and of too old ones."""
+_CLOSED_CIRCLES = frozenset({"cyber", "rosalind"})
+"""Families for selected customers, whose administrators list them."""
+
+
+def read_models(answer: object) -> dict[str, str]:
+    """Return the ids of `GET /models` with their last days.
+
+    The day is an ISO date, or nothing. The list is remembered for an hour, so it has an
+    end, and so has each name. Half a character in one would keep the host from sending
+    its whole list.
+    """
+    days: dict[str, str] = {}
+    for entry in _listed_rows(answer):
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))
+        day = as_text(row.get("shutdown_date"))[:_ISO_DATE_LENGTH]
+        if 0 < len(name) <= _MAX_MODEL_ID and name.isprintable():
+            days[name] = day if _parse_date(day) else ""
+        if len(days) >= _MAX_MODELS:
+            break
+    return days
+
+
+def read_context_windows(answer: object) -> dict[str, int]:
+    """Return the context windows that `GET /models` names, by model.
+
+    llama.cpp's are in `meta.n_ctx`, for one chat even if several share the server's
+    memory (recorded, b10434). With one model it ignores the name that it is asked for:
+    the empty name has the window of any. vLLM and SGLang say `max_model_len`.
+    """
+    rows = _listed_rows(answer)[:_MAX_MODELS]
+    windows: dict[str, int] = {}
+    for entry in rows:
+        row = as_mapping(entry)
+        name = as_text(row.get("id"))[:_MAX_MODEL_ID]
+        tokens = as_mapping(row.get("meta")).get("n_ctx") or row.get("max_model_len")
+        if name and isinstance(tokens, int) and tokens > 1:  # `true` is a 1
+            windows[name] = tokens
+            if len(rows) == 1:
+                windows[""] = tokens
+    return windows
+
+
+_ISO_DATE_LENGTH = 10
+_MAX_MODEL_ID = 200
+_MAX_MODELS = 1000
+
+
+def _listed_rows(answer: object) -> list[Any]:
+    """Return the rows of a list of models; Together and GitHub send nothing around it."""
+    return as_list(as_mapping(answer).get("data") or answer)
+
+
+def newest_models(today: str, usable: Collection[str] | None = None) -> list[str]:
+    """Return the newest model of each family, newest first.
+
+    `today` is an ISO date; `usable` holds the ids that the key can use, if known.
+    """
+    if usable is None:
+        usable = CATALOG_FACTS.keys()
+    versioned: list[re.Match[str]] = []
+    for name in usable:
+        match = _VERSIONED_ID.fullmatch(name)
+        if match is None or match["family"] in _CLOSED_CIRCLES:
+            continue
+        facts = CATALOG_FACTS.get(name)
+        if facts is None and _NO_CHAT.search(name):
+            continue
+        is_replaced = facts is not None and bool(facts.successor)
+        last_day = facts.shutdown if facts else None
+        if not is_replaced and (last_day is None or today < last_day):
+            versioned.append(match)
+    # A newer one replaces an older one.
+    newest = {match["family"]: match for match in sorted(versioned, key=_age_key)}
+    newest_first = sorted(newest.values(), key=_age_key, reverse=True)
+    return [match.string for match in newest_first]
+
+
+def _age_key(match: re.Match[str]) -> tuple[tuple[int, ...], str]:
+    """Return a key that sorts ids by age; a plain name comes after a longer one."""
+    numbers = [int(number) for number in match["version"].split(".")]
+    return tuple(numbers), match.string
+
+
+_NOTICE_DAYS = 30
+"""Before the last day of a model, from which on its answers say so."""
+
+
+def retirement_notice(
+    model: ResolvedModel, today: date, answering: ResolvedModel
+) -> str:
+    """Return a message about the end of a model if it is near."""
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day - timedelta(days=_NOTICE_DAYS):
+        return ""
+    verb = "is" if today < last_day else "was"
+    message = f"{model.name} {verb} switched off on {last_day.isoformat()}."
+    if answering.id != model.id:
+        return f"{message} {answering.name} answers instead."
+    successor = model.facts.successor
+    if successor:
+        message += f" Use {resolve_model(successor).name} instead."
+    return message
+
+
+def replacement(model: ResolvedModel, today: date) -> ResolvedModel | None:
+    """Return what answers for a pro model that was switched off, None for any other.
+
+    Its successor is the pro mode of another model, which users would not find in
+    the list of models by the name that they used.
+    """
+    last_day = _parse_date(model.facts.shutdown)
+    if last_day is None or today < last_day:
+        return None
+    successor = resolve_model(model.facts.successor or "")
+    return successor if successor.pro else None
+
+
+def name_asked_model(message: str, model_id: str) -> str:
+    """Return a message with the id that was asked for in the place of ASKED_MODEL.
+
+    If OpenAI has switched that model off, the message names the successor, too.
+    """
+    if ASKED_MODEL not in message:
+        return message
+    named = message.replace(ASKED_MODEL, model_id)
+    successor = successor_of(model_id)
+    if successor is None:
+        return named
+    return f"{named} OpenAI has shut it down and recommends {successor.name}."
+
+
+def _parse_date(text: str | None) -> date | None:
+    """Return the day of an ISO date; None for anything else."""
+    if not text:
+        return None
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+_SMALL_MODEL = "gpt-6.1-terra"
+_LARGE_MODEL = "gpt-6.1-sol"
+"""What the automatic name may mean."""
+
+_LONG_QUESTION = 600
+"""Characters from which on the large model answers."""
+_ATTACHED = ("input_file", "input_image")
+
+
+def choose_auto_model(
+    name: str, first: JsonObject | None, tools: bool, earlier: Iterable[str]
+) -> tuple[str, str] | None:
+    """Return the model that an automatic name means, and why; None for other names.
+
+    `first` is the user's first message, `tools` says whether the user chose some,
+    `earlier` has the families of the models that answered in this chat, in order.
+    """
+    if name != AUTO_MODEL:
+        return None
+    for model in earlier:
+        if model in (_SMALL_MODEL, _LARGE_MODEL):
+            return model, "it began this chat"
+    reason = _reason_for_large(first, tools)
+    if reason:
+        return _LARGE_MODEL, reason
+    return _SMALL_MODEL, "the question is short, without files or tools"
+
+
+def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
+    """Return why the large model answers; empty if the small one is enough."""
+    if first is None:
+        return "there is no question to judge by"
+    parts: list[Item] = content_parts(first.get("content"))
+    if any(part.get("type") in _ATTACHED for part in parts):
+        return "something is attached to the question"
+    if tools:
+        return "tools are switched on"
+    text = "".join(part_text(part) for part in parts)
+    if "```" in text:
+        return "the question holds code"
+    if len(text) > _LONG_QUESTION:
+        return "the question is long"
+    return ""
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# A repair counts for all users only if the server itself named what to change, the request
+# was as its administrators configured it, and the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a user.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[tuple[str, str, Repair], float]] = {}
+        """Until when a repair of an account and a model is remembered, by user; the
+        oldest comes first."""
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for (account, model, repair), end in self._ends.get(owner, {}).items():
+                is_meant = account == scope.account and model == scope.model
+                if is_meant and now < end:
+                    repairs[repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self,
+        scope: RepairScope,
+        tried: TriedRepair,
+        is_as_configured: Callable[[], bool],
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        longest_name = max(len(name) for name in scope)
+        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = (
+            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
+        )
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
+
+    def _remember(
+        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        """Remember a repair for a day; if it is known, the day begins again.
+
+        Of more than `max_entries` the oldest is forgotten.
+        """
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            # What holds for all stays; the user who was remembered first goes.
+            users = [known for known in self._ends if known != _ALL_USERS]
+            del self._ends[users[0]]
+        now = self._now()
+        entry = (scope.account, scope.model, repair)
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= max_entries:
+            oldest = next(iter(ends))
+            del ends[oldest]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
 
 
 # --------------------------------------------------------------------------------------
@@ -13598,6 +13257,8 @@ class ResponseState:
         """Positions by the ids of the wire."""
         self._latest: dict[int, int] = {}
         """The position of the last item that came with an `output_index`."""
+        self._citations = defaultdict[int, list[Item]](list)
+        """What events said of the texts of open items."""
         self._early: dict[str | int, list[TextDelta]] = {}
         """Deltas whose item is not known yet, by its id, or by its `output_index` if the
         delta has none."""
@@ -13648,6 +13309,8 @@ class ResponseState:
                     event.output_index, [event.item_id], lambda _item: True
                 )
                 if position in self._open:
+                    if isinstance(event, AnnotationAdded):
+                        self._citations[position].append(event.annotation)
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
@@ -13731,7 +13394,10 @@ class ResponseState:
             if is_call(self._items[position]):
                 del self._open[position]
         events = self._end_open("incomplete", has_snapshot=True)
-        for call in open_calls(self.output):
+        # Those of responses that it gave up earlier have theirs.
+        places = range(self._begin, len(self._items))
+        ended = [self._ended[place] for place in places if place in self._ended]
+        for call in open_calls(ended):
             output: Item = {
                 "type": CALL_OUTPUTS[item_type(call)],
                 "call_id": call["call_id"],
@@ -13927,10 +13593,7 @@ class ResponseState:
             if arguments:
                 whole[_ARGUMENTS] = arguments
                 rests.append((_ARGUMENTS, arguments))
-        longer: dict[TextPlace, str] = {}
-        for place, text in whole.items():
-            if text != stated.get(place):
-                longer[place] = text
+        longer = {at: text for at, text in whole.items() if text != stated.get(at)}
         if longer:
             item = with_texts(item, longer)
         return events + self._tell_end(position, rests, self._with_own_call_id(item))
@@ -13973,6 +13636,7 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
+        item = _with_citations(item, self._citations.pop(position, []))
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
@@ -13997,7 +13661,7 @@ class ResponseState:
             return item
         own_id = self._own_call_ids.get(call_id)
         if own_id is None:
-            own_id = distinct_call_id(call_id, self._known_call_ids)
+            own_id = distinct_id(call_id, self._known_call_ids)
             self._known_call_ids.add(own_id)
             self._own_call_ids[call_id] = own_id
         return item if own_id == call_id else {**item, "call_id": own_id}
@@ -14032,10 +13696,8 @@ class ResponseState:
         else:
             self.ending = _ending_of(event.status, response)
         events: list[RunEvent] = []
-        output: list[Item] = []
-        for item in map(_in_api_form, content_parts(response.get("output"))):
-            if not self._is_of_server(item):
-                output.append(item)
+        items = map(_in_api_form, content_parts(response.get("output")))
+        output = [item for item in items if not self._is_of_server(item)]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -14143,6 +13805,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if has_encrypted_reasoning(api_item):  # it is not taken back without one
+        api_item.setdefault("summary", [])
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
@@ -14160,6 +13824,16 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _with_citations(item: Item, citations: list[Item]) -> Item:
+    """Return a message with what only events said of its text."""
+    parts = content_parts(item.get("content"))
+    has_own = any(part.get("annotations") for part in parts)
+    if not citations or not parts or has_own or item_type(item) != "message":
+        return item
+    cited = {**parts[-1], "annotations": citations}
+    return {**item, "content": [*parts[:-1], cited]}
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
@@ -14520,17 +14194,11 @@ class _TaggedMessage:
 
     def feed(self, text: str) -> list[RunEvent]:
         """Return what is shown of more text."""
-        return self._show_all(self.text.feed(text))
+        return [event for piece in self.text.feed(text) for event in self._show(piece)]
 
     def read_rest(self) -> list[RunEvent]:
         """Return what was held back; whatever follows is the answer."""
-        return self._show_all(self.text.close())
-
-    def _show_all(self, pieces: Iterable[_TextPiece]) -> list[RunEvent]:
-        events: list[RunEvent] = []
-        for piece in pieces:
-            events += self._show(piece)
-        return events
+        return [event for piece in self.text.close() for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
         """Return the events of a piece."""
@@ -14600,10 +14268,8 @@ class TaggedThoughts:
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
         if isinstance(event, ResponseDone):
-            rest: list[RunEvent] = []
-            for each in self._messages.values():
-                rest += each.read_rest()
-            return [*rest, event]
+            messages = self._messages.values()
+            return [*chain.from_iterable(each.read_rest() for each in messages), event]
         if isinstance(event, HiddenMessage):
             return self._hide(event)
         if isinstance(event, ToolOutput):  # of a tool of the server's own
@@ -14990,7 +14656,13 @@ class Attempt:
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
             if isinstance(self.error, ApiRefused) and not self.error.error.param:
-                ending = self._name_safeguard(ending, self.error)
+                # Gateways name a safeguard in words alone, which the request could not
+                # have said: an administrator can leave it out of all requests.
+                refused = self.error.error
+                named = Refusal(refused, self.request.sent()).parameter
+                if named in STRICT_LACKS:
+                    refused = refused._replace(param=named)
+                    ending = ending_of_refusal(self.error.status, refused)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off
             # (recorded); OpenAI says so itself. In a full context input and output are
@@ -15002,23 +14674,15 @@ class Attempt:
             elif used.total == self.server.limits.context_window:
                 ending = ending_of_incomplete("context_length_exceeded")
         message = endpoint.name_server(ending.message)
+        if endpoint.sends_token_alone and ending.fault.settings == ("api_key",):
+            message = f"{message.replace('API key', 'token')} {CHECK_TOKEN}"
+            ending = ending._replace(fault=NO_FAULT)
         message = name_asked_model(message, self.request.model)
         error = self.response.trace.error
         if isinstance(self.error, ApiRefused):
             error = self.error.error
         notice = notice_text(error.notice, endpoint.secrets)
         return ending._replace(message=f"{message} {notice}".strip())
-
-    def _name_safeguard(self, ending: Ending, refused: ApiRefused) -> Ending:
-        """Return an ending that names the safeguard which a server has refused.
-
-        Gateways name it in words alone, which the request could not have said: an
-        administrator can leave it out of all requests.
-        """
-        named = named_parameter(self.request.sent(), refused.error)
-        if named not in STRICT_LACKS:
-            return ending
-        return ending_of_refusal(refused.status, refused.error._replace(param=named))
 
     @property
     def trace(self) -> Trace:
@@ -15035,7 +14699,7 @@ class Attempt:
             )
         if not trace.error.names_a_place:  # most runs, and a request may be large
             return trace
-        subject = named_subject(self.request.sent(), trace.error)
+        subject = Refusal(trace.error, self.request.sent()).subject
         return trace._replace(subject=subject)
 
 
@@ -15193,210 +14857,6 @@ class _StreamReader:
                 return
             if self._is_new is None or self._is_new(wire_event):
                 yield parsed
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, and what users reported lately.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, or of as many seconds, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._now = now
-        self._seconds = seconds
-        self._ends: dict[int, float] = {}
-        """Until when each text counts, by its hash."""
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + self._seconds
-        return True
-
-
-_MAX_SUBJECTS = 500
-_USERS_FOR_ALL = 3
-
-
-class UserReports:
-    """What requests of users met lately, such as a server that fails.
-
-    What one request met says nothing about other users: it may be about its content, or
-    one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that the same user met with the fewest
-    others, or of all.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty; a report counts for `seconds`."""
-        self._seconds = seconds
-        self._now = now
-        self._ends: dict[str, dict[str, float]] = {}
-        """Until when each user's report counts, by subject and user."""
-
-    def add(self, subject: str, user_id: str) -> None:
-        """Note that a user's request met `subject`; without a user, ignore it."""
-        if not user_id:
-            return
-        users = self._ends.pop(subject, {})
-        users = {user: end for user, end in users.items() if self._now() < end}
-        users.pop(user_id, None)
-        if len(users) >= _USERS_FOR_ALL:
-            # It holds for all already, so more users need no place.
-            del users[next(iter(users))]
-        users[user_id] = self._now() + self._seconds
-        if len(self._ends) >= _MAX_SUBJECTS:
-            own: dict[str, int] = {}
-            for known, met_by in self._ends.items():
-                if user_id in met_by and len(met_by) < _USERS_FOR_ALL:
-                    own[known] = len(met_by)
-            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
-            del self._ends[forgotten]
-        self._ends[subject] = users
-
-    def holds(self, subject: str, user_id: str) -> bool:
-        """Say whether `subject` is to be expected for a user."""
-        users = self._ends.get(subject, {})
-        reporters = [user for user, end in users.items() if self._now() < end]
-        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# A repair counts for all users only if the server itself named what to change, the request
-# was as its administrators configured it, and the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a user.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class _Entry(NamedTuple):
-    """A repair that requests of an account to a model need."""
-
-    account: str
-    model: str
-    repair: Repair
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[_Entry, float]] = {}
-        """Until when each entry is remembered, by user; the oldest entry comes first."""
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for entry, end in self._ends.get(owner, {}).items():
-                is_same_account = entry.account == scope.account
-                is_same_model = entry.model == scope.model
-                if is_same_account and is_same_model and now < end:
-                    repairs[entry.repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self,
-        scope: RepairScope,
-        tried: TriedRepair,
-        is_as_configured: Callable[[], bool],
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        longest_name = max(len(name) for name in scope)
-        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = (
-            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
-        )
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
-
-    def _remember(
-        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        """Remember a repair for a day; if it is known, the day begins again.
-
-        Of more than `max_entries` the oldest is forgotten.
-        """
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            # What holds for all stays; the user who was remembered first goes.
-            users = [known for known in self._ends if known != _ALL_USERS]
-            del self._ends[users[0]]
-        now = self._now()
-        entry = _Entry(scope.account, scope.model, repair)
-        remembered = self._ends.get(owner, {}).items()
-        ends = {known: end for known, end in remembered if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= max_entries:
-            oldest = next(iter(ends))
-            del ends[oldest]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
 
 
 # --------------------------------------------------------------------------------------
@@ -15655,9 +15115,7 @@ def _next_turn(
     """Return what differs from the `earlier` turns; None if items cannot state it."""
     fields = asked.base or {}
     base = earlier[0].base or {}
-    items: list[Item] = []
-    for turn in earlier:
-        items += turn.items
+    items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
     known = {tool_identity(tool): tool for tool in held.get("tools", ())}
     new: list[Item] = []
@@ -16078,6 +15536,9 @@ class Attempts:
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
+        server = self._server
+        if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
+            server.connections.took.first_time(_frame(server, attempt.request))
         output = attempt.response.output
         # Called for every response, because it counts them.
         used_up = limits.count_response(self._usages, output)
@@ -16161,8 +15622,14 @@ class _NextAttempt:
         wait = retry_wait(policy, self._retries, failure, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
-                knows_options = attempt.server.endpoint.serves_openai
-                tried = blind_repair(sent, failure, knows_options=knows_options)
+                server = attempt.server
+                frame = _frame(server, self.request)
+                tried = blind_repair(
+                    sent,
+                    failure,
+                    knows_options=server.endpoint.serves_openai,
+                    took_options=frame in server.connections.took,
+                )
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
@@ -16171,12 +15638,17 @@ class _NextAttempt:
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
-        subject = named_subject(sent, tried.error)
+        subject = Refusal(tried.error, sent).subject
         self._repaired += 1
         repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
         reason = f"{subject} {tried.error.message}".strip()
         return Status(tried.repair.message, tried, reason)
+
+
+def _frame(server: Server, request: ResponsesRequest) -> str:
+    """Return a name of a request to a server, but for its chat."""
+    return f"{server.endpoint.account()} {request.frame()}"
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:
@@ -16748,67 +16220,6 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.events
-#
-# The events of an answer: those of its run, with what is shown and stored of it.
-#
-# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
-# adds markers and records, and `render.native` shows the result.
-# --------------------------------------------------------------------------------------
-
-
-class SourceCited(NamedTuple):
-    """A source to list below the answer, in the host's form."""
-
-    source: JsonObject
-
-
-class Marker(NamedTuple):
-    """Text that names a record; it belongs to the event that follows.
-
-    It comes before the text of a delta, after commentary that ended, or alone at the
-    end of the run.
-    """
-
-    text: str
-
-
-class StoredRecord(NamedTuple):
-    """A record to store in the answer's own output, as an item of it."""
-
-    item: Item
-    output_index: int | None = None
-    """The item whose text follows the record, None for the end of the run."""
-
-
-class TurnDetails(NamedTuple):
-    """The entries of a response for the `reasoning_details` of its reasoning."""
-
-    details: Sequence[Item]
-
-
-class AnswerReport(NamedTuple):
-    """What is known of an answer besides its run; it comes in front of the end."""
-
-    cost: Cost | None = None
-    """None if it is unknown or not shown."""
-    usage_note: str = ""
-    """What explains a large number of tokens."""
-    window_share: int = 0
-    """How full the model's context window is, in percent; 0 if unknown."""
-    rounds: int = 0
-    """Of an agent."""
-    tool_calls: int = 0
-    """Of an agent."""
-    metadata: JsonObject = MappingProxyType({})
-    """What the host stores with the last line, of an agent."""
-
-
-CitedEvent = RunEvent | SourceCited
-AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails | AnswerReport
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.render.chunks
 #
 # Chunks that Open WebUI understands in addition to an answer's text.
@@ -17016,7 +16427,8 @@ def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
     trace = ended.trace
     ending = ended.ending
-    if ending.kind == "refused" and trace.status and _is_failure(trace.status):
+    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
+    if has_status and trace.status:
         return trace.status
     known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
@@ -17031,8 +16443,19 @@ def exception_status(error: Exception) -> int:
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def _is_failure(status: int) -> bool:
-    return 400 <= status < 600
+def refused_run(error: ResponsesError) -> RunDone:
+    """Return the end of a run that an exception stopped before its first request."""
+    ending = ending_of_exception(error, has_begun=False)
+    told = ApiError(param=_param_of(error))
+    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+
+
+def _param_of(error: Exception) -> str | None:
+    return error.param if isinstance(error, InvalidParameter) else None
+
+
+def _is_failure(status: int | None) -> bool:
+    return status is not None and 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
@@ -17056,8 +16479,8 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    param = error.param if isinstance(error, InvalidParameter) else None
-    return client_error(message, exception_status(error), ApiError(param=param))
+    told = ApiError(param=_param_of(error))
+    return client_error(message, exception_status(error), told)
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:
@@ -17074,6 +16497,67 @@ def client_error(message: str, status: int, error: ApiError) -> Chunk:
             "status": int(status),
         }
     }
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.events
+#
+# The events of an answer: those of its run, with what is shown and stored of it.
+#
+# `citations` puts shown texts and sources into the events of a run, `storage.recorder`
+# adds markers and records, and `render.native` shows the result.
+# --------------------------------------------------------------------------------------
+
+
+class SourceCited(NamedTuple):
+    """A source to list below the answer, in the host's form."""
+
+    source: JsonObject
+
+
+class Marker(NamedTuple):
+    """Text that names a record; it belongs to the event that follows.
+
+    It comes before the text of a delta, after commentary that ended, or alone at the
+    end of the run.
+    """
+
+    text: str
+
+
+class StoredRecord(NamedTuple):
+    """A record to store in the answer's own output, as an item of it."""
+
+    item: Item
+    output_index: int | None = None
+    """The item whose text follows the record, None for the end of the run."""
+
+
+class TurnDetails(NamedTuple):
+    """The entries of a response for the `reasoning_details` of its reasoning."""
+
+    details: Sequence[Item]
+
+
+class AnswerReport(NamedTuple):
+    """What is known of an answer besides its run; it comes in front of the end."""
+
+    cost: Cost | None = None
+    """None if it is unknown or not shown."""
+    usage_note: str = ""
+    """What explains a large number of tokens."""
+    window_share: int = 0
+    """How full the model's context window is, in percent; 0 if unknown."""
+    rounds: int = 0
+    """Of an agent."""
+    tool_calls: int = 0
+    """Of an agent."""
+    metadata: JsonObject = MappingProxyType({})
+    """What the host stores with the last line, of an agent."""
+
+
+CitedEvent = RunEvent | SourceCited
+AnswerEvent = CitedEvent | Marker | StoredRecord | TurnDetails | AnswerReport
 
 
 # --------------------------------------------------------------------------------------
@@ -17148,12 +16632,12 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
 # --------------------------------------------------------------------------------------
 
 
-MAX_NAME_LENGTH = 200
-"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
-"""
+_MAX_FILE_NAME = 200
+"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
 _MAX_ENDING = 20
 
-_INERT_TYPES = MappingProxyType(
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+INERT_TYPES = MappingProxyType(
     {
         # Images, without SVG, which runs scripts.
         "avif": "image/avif",
@@ -17177,21 +16661,17 @@ _INERT_TYPES = MappingProxyType(
         "webm": "video/webm",
         # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
         "doc": "application/msword",
-        "docx": (
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        ),
+        "docx": f"{_OFFICE}.wordprocessingml.document",
         "epub": "application/epub+zip",
         "odp": "application/vnd.oasis.opendocument.presentation",
         "ods": "application/vnd.oasis.opendocument.spreadsheet",
         "odt": "application/vnd.oasis.opendocument.text",
         "pdf": "application/pdf",
         "ppt": "application/vnd.ms-powerpoint",
-        "pptx": (
-            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-        ),
+        "pptx": f"{_OFFICE}.presentationml.presentation",
         "rtf": "application/rtf",
         "xls": "application/vnd.ms-excel",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
         # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
         "csv": "text/csv",
         "geojson": "application/geo+json",
@@ -17263,9 +16743,9 @@ def shorten_name(name: str) -> str:
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
     """
-    if len(name) <= MAX_NAME_LENGTH:
+    if len(name) <= _MAX_FILE_NAME:
         return name
-    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
+    return name[: _MAX_FILE_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> tuple[str, str]:
@@ -17277,14 +16757,14 @@ def stored_name(name: str) -> tuple[str, str]:
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
-    if stem and ending in _INERT_TYPES:
-        return base, _INERT_TYPES[ending]
+    if stem and ending in INERT_TYPES:
+        return base, INERT_TYPES[ending]
     # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    is_inert = inner in INERT_TYPES if dot else bool(stem)
     if ending in _COMPRESSED_TYPES and is_inert:
         return base, _COMPRESSED_TYPES[ending]
-    return f"{base}.bin", _INERT_TYPES["bin"]
+    return f"{base}.bin", INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:
@@ -17562,6 +17042,7 @@ class _Edit(NamedTuple):
     text: str
 
 
+_BY_PLACE = attrgetter("start", "end")
 _MAX_SOURCES = 200
 """Of a message, those of the host's tools included; no one reads more."""
 _FEW_SOURCES = 10
@@ -17779,7 +17260,9 @@ class Citations:
             is_in_link = links_before > 0 and start < link_edits[links_before - 1].end
             is_link = "url" in annotation and is_in_link
             if key and not is_link:
-                edits.append(_Edit(end, end, self._number(key)))
+                mark = _MARK.match(text, start)
+                begin, end = mark.span() if mark else (end, end)
+                edits.append(_Edit(begin, end, self._number(key)))
         return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> str:
@@ -17804,6 +17287,8 @@ class Citations:
             self._names[key] = shorten_name(str(name))
 
 
+_MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
+"""What Azure's agents write where they cite (`【4:0†source】`)."""
 _DEFINABLE = re.compile(r"https?://[^\s<>]+")
 """The keys that are addresses, as the definition of a link may have them.
 
@@ -17886,7 +17371,7 @@ def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
     pieces: list[str] = []
     done = 0
     # Where two edits overlap, what both replace is left out once.
-    for edit in sorted(edits, key=_edit_place):
+    for edit in sorted(edits, key=_BY_PLACE):
         pieces += [text[done : edit.start], edit.text]
         done = max(done, edit.end)
     pieces.append(text[done:])
@@ -17901,7 +17386,7 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
     """
     kept: list[_Edit] = []
     end = 0
-    for edit in sorted(edits, key=_edit_place):
+    for edit in sorted(edits, key=_BY_PLACE):
         repeats = edit.start <= end and number.endswith(edit.text)
         if repeats:
             kept.append(edit._replace(text=""))
@@ -17910,10 +17395,6 @@ def _without_repeats(edits: Iterable[_Edit], number: str = "") -> list[_Edit]:
             number = edit.text
         end = max(end, edit.end)
     return kept
-
-
-def _edit_place(edit: _Edit) -> tuple[int, int]:
-    return edit.start, edit.end
 
 
 def chat_annotations(item: Item, before: int) -> list[Item]:
@@ -18032,11 +17513,13 @@ class ChunkRenderer:
         *,
         has_usage_chunk: bool = False,
         has_older_calls: bool = False,
+        has_format: bool = False,
     ) -> None:
         """Take the fields of every chunk: its id, its time in seconds, the model.
 
         With `has_usage_chunk` the sums have a chunk of their own, which has no choice;
-        with `has_older_calls` a call is a `function_call`.
+        with `has_older_calls` a call is a `function_call`; with `has_format` the text is
+        the JSON that was asked for, and what refuses it has a field of its own.
         """
         self.head = {
             "id": completion_id,
@@ -18059,6 +17542,7 @@ class ChunkRenderer:
         """The messages of commentary, by their output indexes."""
         self._has_usage_chunk = has_usage_chunk
         self._has_older_calls = has_older_calls
+        self._has_format = has_format
         self._has_role = False
         """Whether a chunk has said who speaks."""
 
@@ -18088,7 +17572,8 @@ class ChunkRenderer:
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
-                    yield from self._add_text(self._gap("text", index) + shown, index)
+                    kind = "refusal" if self._refuses_format(index) else "text"
+                    yield from self._add_text(self._gap(kind, index) + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):
@@ -18136,14 +17621,21 @@ class ChunkRenderer:
             yield from self._add_text(rest, index)
 
     def _add_text(self, text: str, index: int | None = None) -> Chunks:
-        """Yield more text, of a message if it has an `index`; a refusal under both names.
+        """Yield more text, of a message if it has an `index`.
 
-        OpenAI's packages would read it as the JSON that was asked for, and fail.
+        A refusal has a field of its own only where OpenAI's packages would read it as the
+        JSON that was asked for, and fail. The text would have to be empty then, and most
+        programs show nothing else; the AI SDK shows both, mixed.
         """
+        if text and self._refuses_format(index):
+            yield self.chunk({"refusal": text})
+            return
         self._length += len(text)
         if text:
-            refusal = {"refusal": text} if index in self._refusals else {}
-            yield self.chunk({"content": text, **refusal})
+            yield self.chunk({"content": text})
+
+    def _refuses_format(self, index: int | None) -> bool:
+        return self._has_format and index in self._refusals
 
     def _add_reasoning(self, text: str) -> Chunks:
         if text:
@@ -18239,8 +17731,12 @@ def completion(
     created: int,
     model: str,
     report: AnswerReport,
+    *,
+    has_format: bool = False,
 ) -> dict[str, Any]:
     """Return the `chat.completion` of a run; only the error if it failed at once.
+
+    With `has_format` the text is the JSON that was asked for.
 
     What came before a failure is in it. Clients check the reason against those of
     OpenAI, and `length` is the one of an answer that is not whole.
@@ -18248,7 +17744,7 @@ def completion(
     error = _error(ended)
     if error and not ended.output:
         return {**metadata_field(report.metadata), **error}
-    message = _chat_message(ended)
+    message = _chat_message(ended, has_format=has_format)
     finish = "length"
     if not error:
         finish = _finish_reason(ended.ending, "tool_calls" in message)
@@ -18266,17 +17762,26 @@ def completion(
     }
 
 
-def _chat_message(ended: RunDone) -> dict[str, Any]:
+def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
     """Return an answer as the message of a completion, without fields that are empty."""
     answer = _answer_messages(ended)
+    said: list[str] = []
     refusals: list[str] = []
     annotations: list[Item] = []
     before = 0  # characters of the whole text in front of a message
     for message in answer:
         parts = content_parts(message.get("content"))
-        refusals += [as_text(part.get("refusal")) for part in parts]
+        declined = [as_text(part["refusal"]) for part in parts if part.get("refusal")]
+        text = _clean_text(message)
+        if has_format and declined:
+            refusals += declined
+            others = [part for part in parts if not part.get("refusal")]
+            text = _clean_text({**message, "content": others})
+            if not text:
+                continue
+        said.append(text)
         annotations += chat_annotations(message, before)
-        before += len(_clean_text(message)) + len(_GAP)
+        before += len(text) + len(_GAP)
     # What came before the answer: reasoning and commentary.
     answer_ids = {id(message) for message in answer}
     thoughts: list[str] = []
@@ -18285,15 +17790,14 @@ def _chat_message(ended: RunDone) -> dict[str, Any]:
         if is_step or is_reasoning(item):
             thoughts += [text for _, text in item_texts(item) if text]
     optional = {
-        # The text has it, too.
-        "refusal": _GAP.join(text for text in refusals if text),
+        "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),
         "annotations": annotations,
         "images": [_chat_image(item) for item in ended.output if has_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     filled = {name: value for name, value in optional.items() if value}
-    return {"role": "assistant", "content": completion_text(ended), **filled}
+    return {"role": "assistant", "content": _GAP.join(said), **filled}
 
 
 def completion_text(ended: RunDone) -> str:
@@ -18302,14 +17806,12 @@ def completion_text(ended: RunDone) -> str:
 
 
 def _answer_messages(ended: RunDone) -> list[Item]:
-    """Return the messages that are the answer; commentary only if that is all."""
+    """Return the messages that are the answer; commentary only if nothing follows."""
     messages = [item for item in ended.output if item_type(item) == "message"]
     closing = closing_commentary(ended.output)
-    answer: list[Item] = []
-    for message in messages:
-        if not is_commentary(message) or message == closing:
-            answer.append(message)
-    return answer or messages
+    said = [item for item in messages if not is_commentary(item) or item == closing]
+    # Beside calls that a client makes it is reasoning, as in a stream.
+    return said or ([] if open_calls(ended.output) else messages)
 
 
 def _clean_text(message: Item) -> str:
@@ -18349,7 +17851,7 @@ def closing_line(figures: AnswerFigures) -> str:
     else:
         word = "Interrupted after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
-    if figures.usage:
+    if figures.usage and figures.usage.total:
         parts.append(plural(figures.usage.total, "token"))
     if report.cost is not None:
         parts.append(describe_cost(report.cost))
@@ -18604,11 +18106,9 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
 def _without_secrets(item: Item) -> Item:
     """Remove fields that readers of the chat cannot use and others should not get."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    kept: Item = {}
-    for name, value in item.items():
-        if name != "encrypted_content" and value is not None:
-            kept[name] = value
-    return kept
+    given = {name: value for name, value in item.items() if value is not None}
+    given.pop("encrypted_content", None)
+    return given
 
 
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
@@ -18643,6 +18143,10 @@ class OutputItems:
         """The indexes of the others, by the ids of the calls."""
         self._records: dict[object, int] = {}
         """The indexes of records, by their ids."""
+        self._ids: set[str] = set()
+        """All ids so far."""
+        self._own_ids: dict[int, str] = {}
+        """The ids of the items whose own are those of earlier ones."""
 
     @property
     def has_open_calls(self) -> bool:
@@ -18652,9 +18156,26 @@ class OutputItems:
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
         index = len(self.items)
+        # An item with the id of an earlier one would take its place (utils/response.py
+        # of 0.12.4). MLflow's helpers give all items of a response one id, and other
+        # servers number those of each response anew.
+        wire_id = as_text(item.get("id"))
+        own_id = distinct_id(wire_id, self._ids)
+        if own_id != wire_id:
+            self._own_ids[index] = own_id
+        item = self._with_own_id(index, item)
         self.items.append(item)
         self._note_call(index, item)
         return _native("output_item.added", index, item=item)
+
+    def _with_own_id(self, index: int, item: Item) -> Item:
+        """Return an item with the id that it has on the page."""
+        own_id = self._own_ids.get(index)
+        if own_id:
+            item = {**item, "id": own_id}
+        if item.get("id"):
+            self._ids.add(str(item["id"]))
+        return item
 
     def _note_call(self, index: int, item: Item) -> None:
         """Remember which calls are open."""
@@ -18667,6 +18188,7 @@ class OutputItems:
 
     def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
         """Return the event that replaces the item at `index`; `said` is as in `grow`."""
+        item = self._with_own_id(index, item)
         self.items[index] = item
         self._note_call(index, item)
         return _native("output_item.done", index, said, item=item)
@@ -18973,6 +18495,23 @@ class _OpenThought:
         return {"content": [text_part("reasoning", text)]}
 
 
+@dataclass(slots=True)
+class _ShownItem:
+    """An item of the run on the page."""
+
+    host_index: int
+    """Its place among the host's."""
+    began: float
+    thought: _OpenThought | None = None
+    """That of reasoning that the run has not ended."""
+    marker: str = ""
+    """In front of its text."""
+    last_part: int | None = None
+    """The part of its last text."""
+    unshown_arguments: str = ""
+    """Those of a call that wait for more."""
+
+
 class NativeRenderer:
     """Shows one run."""
 
@@ -19004,30 +18543,20 @@ class NativeRenderer:
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
         self._is_compacting = False
-        self._host_indexes: dict[int, int] = {}
-        """The place of each item on the page among the host's, by its output index."""
-        self._markers: dict[int, str] = {}
-        """The marker in front of its text."""
-        self._started: dict[int, float] = {}
-        """When it began."""
-        self._last_part: dict[int, int] = {}
-        """The part of its last text."""
-        self._thoughts: dict[int, _OpenThought] = {}
-        """Those that the run has not ended, by their output indexes."""
-        self._unfollowed: dict[int, _OpenThought] = {}
-        """Those that nothing has followed yet."""
+        self._items: dict[int, _ShownItem] = {}
+        """By their output indexes."""
+        self._unfollowed: dict[int, _ShownItem] = {}
+        """The thoughts that nothing has followed yet."""
         self._last_said: dict[str, tuple[int, int]] = {}
         """The part of the last text in each field of Chat Completions."""
         self._has_text = False
-        self._unshown_arguments: dict[int, str] = {}
-        """Those of calls that wait for more, by output index."""
 
     def render(self, event: AnswerEvent) -> Chunks:
         """Yield the chunks to send; `citations` has put the shown texts into events."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
-            case TextDelta() if event.output_index in self._host_indexes:
+            case TextDelta() if event.output_index in self._items:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
                 commentary = Commentary(self.shown)
@@ -19035,7 +18564,7 @@ class NativeRenderer:
                 yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
                 yield self._start(event)
-            case ItemDone() if event.output_index in self._host_indexes:
+            case ItemDone() if event.output_index in self._items:
                 yield from self._end(event)
             case ItemAdded() | ItemDone() if item_type(event.item) == "compaction":
                 # The event only shows on the page that it lasts; the host stores the
@@ -19079,8 +18608,8 @@ class NativeRenderer:
                 host_index: int | None = None
                 if event.output_index in self._commentary:
                     host_index = self._commentary[event.output_index].host_index
-                elif event.output_index is not None:
-                    host_index = self._host_indexes.get(event.output_index)
+                elif event.output_index in self._items:
+                    host_index = self._items[event.output_index].host_index
                 yield from self.shown.add_record(event, host_index)
             case TurnDetails():
                 yield from self.shown.add_details(event)
@@ -19143,13 +18672,8 @@ class NativeRenderer:
                 is_failure=has_failed,
                 usage=event.usage,
                 report=self.report,
-                notes=self._notes,
-                note_subjects=[subject for subject in self._note_subjects if subject],
-                failed_attempts=(
-                    self._retries + 1 if has_failed and self._retries else 0
-                ),
             )
-            lines.append(closing_chunk(closing_line(figures), metadata))
+            lines.append(closing_chunk(self.last_line(figures), metadata))
         if self.advice:
             lines.append(status_chunk(self.advice))
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
@@ -19161,45 +18685,53 @@ class NativeRenderer:
             lines.append({**last, **usage})
         yield from lines
 
+    def last_line(self, figures: AnswerFigures) -> str:
+        """Return the line of what an answer took, with what was shown above it."""
+        has_retried = figures.is_failure and self._retries > 0
+        shown = figures._replace(
+            notes=self._notes,
+            note_subjects=[subject for subject in self._note_subjects if subject],
+            failed_attempts=self._retries + 1 if has_retried else 0,
+        )
+        return closing_line(shown)
+
     def _start(self, event: ItemAdded) -> Chunk:
         """Return the beginning of an item."""
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
-        self._host_indexes[event.output_index] = len(self.shown.items)
-        self._started[event.output_index] = self._now()
+        shown = _ShownItem(len(self.shown.items), self._now())
+        self._items[event.output_index] = shown
         if item_type(event.item) == "reasoning":
-            thought = _OpenThought()
-            self._thoughts[event.output_index] = thought
-            self._unfollowed[event.output_index] = thought
+            shown.thought = _OpenThought()
+            self._unfollowed[event.output_index] = shown
         return self.shown.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         """Yield more text, after the marker that waited for it."""
+        shown = self._items[event.output_index]
         marker = self._take_marker()
         if marker:
-            self._markers[event.output_index] = marker
+            shown.marker = marker
         # The page joins the parts of a summary, so all parts are shown as one.
-        last_part = self._last_part.get(event.output_index, event.part)
-        self._last_part[event.output_index] = event.part
         is_thought = event.kind in ("summary", "reasoning")
-        gap = "\n\n" if is_thought and event.part != last_part else ""
-        text = marker + gap + event.text
-        thought = self._thoughts.get(event.output_index)
+        is_next = shown.last_part not in (None, event.part)
+        shown.last_part = event.part
+        text = marker + ("\n\n" if is_thought and is_next else "") + event.text
+        thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
             if thought.ends < _MOST_ENDS:
-                self._unfollowed[event.output_index] = thought
+                self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")
         self._has_text = self._has_text or (is_answer and bool(event.text.strip()))
         if event.kind == "arguments":
-            text = self._unshown_arguments.pop(event.output_index, "") + text
-            if len(text) < _FEW_ARGUMENTS:
-                self._unshown_arguments[event.output_index] = text
+            text = shown.unshown_arguments + text
+            shown.unshown_arguments = text if len(text) < _FEW_ARGUMENTS else ""
+            if shown.unshown_arguments:
                 return
         if text:
-            host_index = self._host_indexes[event.output_index]
             said = self._say(event)
-            yield self.shown.grow(host_index, event.kind, text, said)
+            yield self.shown.grow(shown.host_index, event.kind, text, said)
 
     def _say(self, event: TextDelta) -> Chunk:
         """Return the text as a delta of Chat Completions.
@@ -19222,51 +18754,49 @@ class NativeRenderer:
         last as long as the whole answer. Each end has the whole thought, so one that
         goes on again and again has its last end from the run.
         """
-        if follows.output_index in self._thoughts:
+        following = self._items.get(follows.output_index)
+        if following and following.thought:
             return
-        for index, thought in self._unfollowed.items():
-            thought.end = self._now()
-            thought.ends += 1
-            host_index = self._host_indexes[index]
-            item = {**self.shown.items[host_index], **thought.fields()}
-            seconds = round(thought.end - self._started[index])
-            yield self.shown.end(host_index, reasoning_host_item(item, seconds))
+        for shown in self._unfollowed.values():
+            if shown.thought:
+                shown.thought.end = self._now()
+                shown.thought.ends += 1
+                begun = self.shown.items[shown.host_index]
+                item = self._thought_item(shown, {**begun, **shown.thought.fields()})
+                yield self.shown.end(shown.host_index, item)
         self._unfollowed = {}
+
+    def _thought_item(self, shown: _ShownItem, item: Item) -> Item:
+        """Return a thought with its duration, up to now or to what followed it."""
+        end = shown.thought.end if shown.thought else None
+        seconds = (self._now() if end is None else end) - shown.began
+        return reasoning_host_item(item, round(seconds))
 
     def _end(self, event: ItemDone) -> Chunks:
         """Yield the end of an item, or its other form; a failed thought frees its index."""
         index = event.output_index
-        host_index = self._host_indexes[index]
+        shown = self._items[index]
         self._unfollowed.pop(index, None)
-        self._unshown_arguments.pop(index, None)
+        shown.unshown_arguments = ""
         match item_type(event.item):
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
-                del self._host_indexes[index]
-                item = self._unfinished_thought(index, host_index)
+                del self._items[index]
+                begun = self.shown.items[shown.host_index]
+                item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
+                if shown.thought and shown.thought.texts:
+                    read = {**begun, **shown.thought.fields()}
+                    item = self._thought_item(shown, read)
             case "message":
-                text = self._markers.get(index, "") + event.shown
                 self._has_text = self._has_text or bool(event.shown.strip())
-                item = message_host_item(event.item, text)
+                item = message_host_item(event.item, shown.marker + event.shown)
             case "reasoning":
-                thought = self._thoughts.pop(index, None)
-                end = thought.end if thought else None
-                seconds = (self._now() if end is None else end) - self._started[index]
-                item = reasoning_host_item(event.item, round(seconds))
+                item = self._thought_item(shown, event.item)
             case _:
                 item = call_host_item(event.item)
-        yield self.shown.end(host_index, item)
+        shown.thought = None
+        yield self.shown.end(shown.host_index, item)
         yield from self.shown.add_files(event.card)
-
-    def _unfinished_thought(self, index: int, host_index: int) -> Item:
-        """Return what stays of a thought that no attempt finished."""
-        begun = self.shown.items[host_index]
-        thought = self._thoughts.pop(index, None)
-        if thought is None or not thought.texts:
-            return {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
-        end = self._now() if thought.end is None else thought.end
-        seconds = round(end - self._started[index])
-        return reasoning_host_item({**begun, **thought.fields()}, seconds)
 
 
 # --------------------------------------------------------------------------------------
@@ -19391,7 +18921,10 @@ def parse_messages(
         parts.append(_LEFT_OUT_PART)
     for message in _with_call_ids(newest):
         if with_thoughts and message.get("role") == "assistant":
-            parts += _thoughts(message)
+            # Servers have two names for it; a program gives back one of them, or both.
+            thoughts = map(message.get, ("reasoning_content", "reasoning"))
+            texts = [text for text in map(as_text, thoughts) if text.strip()]
+            parts += [AssistantThought(text) for text in texts[:1]]
         parts += _chat_parts(message, detail)
     return instructions, _with_distinct_calls(parts)
 
@@ -19415,12 +18948,11 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if not own:
             yield message
         elif kind == "tool_use":
-            calls = as_list(message.get("tool_calls"))
-            yield {
-                **message,
-                "content": others,
-                "tool_calls": [*calls, *map(_usual_call, own)],
-            }
+            calls = list(as_list(message.get("tool_calls")))
+            for row in own:
+                function = {"name": row.get("name"), "arguments": row.get("input")}
+                calls.append({"id": row.get("id"), "function": function})
+            yield {**message, "content": others, "tool_calls": calls}
         else:
             for row in own:
                 output = row.get("content") or ""
@@ -19431,12 +18963,6 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 
 
 _PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
-
-
-def _usual_call(use: JsonObject) -> JsonObject:
-    """Return a call of Anthropic's in the form of Chat Completions."""
-    function = {"name": use.get("name"), "arguments": use.get("input")}
-    return {"id": use.get("id"), "function": function}
 
 
 def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
@@ -19500,7 +19026,7 @@ def _with_distinct_calls(parts: Sequence[ChatPart]) -> list[ChatPart]:
         if isinstance(part, ToolCall):
             if part.call_id in answered:
                 answered.discard(part.call_id)
-                own_ids[part.call_id] = distinct_call_id(part.call_id, taken)
+                own_ids[part.call_id] = distinct_id(part.call_id, taken)
             own_id = own_ids.get(part.call_id, part.call_id)
             taken.add(own_id)
             distinct.append(part._replace(call_id=own_id))
@@ -19524,12 +19050,7 @@ def _leading_messages(
     messages: Sequence[JsonObject], roles: Sequence[str]
 ) -> list[JsonObject]:
     """Return the messages with one of these roles that are in front of all others."""
-    leading: list[JsonObject] = []
-    for message in messages:
-        if message.get("role") not in roles:
-            break
-        leading.append(message)
-    return leading
+    return list(takewhile(lambda message: message.get("role") in roles, messages))
 
 
 _MAX_ENTRIES = 8192
@@ -19553,46 +19074,36 @@ def _newest_messages(messages: Sequence[JsonObject]) -> Sequence[JsonObject]:
     Many go at once, so that the requests after it begin with the same bytes. What an
     administrator's filter put in front stays.
     """
-    surplus = sum(_entry_count(message) for message in messages) - _MAX_ENTRIES
+    counts: list[int] = []  # of the items of a request that a message may become
+    for message in messages:
+        calls = as_list(message.get("tool_calls"))
+        counts.append(1 + len(calls) + len(as_list(message.get(DETAILS_FIELD))))
+    surplus = sum(counts) - _MAX_ENTRIES
     if surplus <= 0:
         return messages
-    steps = math.ceil(surplus / _ENTRIES_AT_ONCE)
-    start = _first_question(messages, steps * _ENTRIES_AT_ONCE)
-    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
-    return [*first, *messages[max(start, len(first)) :]]
-
-
-def _first_question(messages: Sequence[JsonObject], surplus: int) -> int:
-    """Return the index of the first question after `surplus` entries.
-
-    Without one it is that of the last question, or of the last message.
-    """
-    last = len(messages) - 1
-    entries_before = 0
+    least = math.ceil(surplus / _ENTRIES_AT_ONCE) * _ENTRIES_AT_ONCE
+    # The first question after so many, else the last question, or the last message.
+    start = len(messages) - 1
+    before = 0
     for index, message in enumerate(messages):
         if message.get("role") == "user":
-            if entries_before >= surplus:
-                return index
-            last = index
-        entries_before += _entry_count(message)
-    return last
-
-
-def _entry_count(message: JsonObject) -> int:
-    """Return how many items of a request a message may become."""
-    calls = as_list(message.get("tool_calls"))
-    details = as_list(message.get(DETAILS_FIELD))
-    return 1 + len(calls) + len(details)
+            start = index
+            if before >= least:
+                break
+        before += counts[index]
+    first = _leading_messages(messages[:_ENTRIES_AT_ONCE], INSTRUCTING)
+    return [*first, *messages[max(start, len(first)) :]]
 
 
 def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
     """Yield the parts of a message of the host; raises InvalidRequest."""
     content = message.get("content")
     match message.get("role"):
-        case "user":
-            yield UserMessage(_input_message("user", content, detail))
-        case "system" | "developer":
-            yield UserMessage(_input_message("developer", content, detail))
+        case "user" | "system" | "developer" as role:
+            own_role = "user" if role == "user" else "developer"
+            rows = content if isinstance(content, list) else [content]
+            parts = [_input_part(part, detail) for part in rows]
+            yield UserMessage({"type": "message", "role": own_role, "content": parts})
         case "assistant":
             # A refusal is what the model said, as a part or next to the content.
             text = _plain_text(content) or as_text(message.get("refusal"))
@@ -19601,7 +19112,18 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             # hold reasoning.
             if details or text.strip():
                 yield AssistantText(text, details=details)
-            yield from _calls(message.get("tool_calls"))
+            for call in content_parts(message.get("tool_calls")):
+                call_id = str(call.get("id"))
+                function = call.get("function")
+                custom = call.get("custom")
+                if isinstance(function, dict):
+                    arguments = json_text(function.get("arguments")) or "{}"
+                    yield ToolCall(call_id, str(function.get("name")), arguments)
+                elif "function" not in call and isinstance(custom, dict):
+                    text = str(custom.get("input") or "")
+                    yield ToolCall(
+                        call_id, str(custom.get("name")), text, is_custom=True
+                    )
         case "tool":
             # An empty output is kept, because its call needs it. Some programs give an
             # object, as they do with arguments.
@@ -19616,35 +19138,6 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
-
-
-def _thoughts(message: JsonObject) -> Iterator[AssistantThought]:
-    """Yield the thought of an answer, under either name that servers have for it."""
-    for name in ("reasoning_content", "reasoning"):
-        text = as_text(message.get(name))
-        if text.strip():
-            yield AssistantThought(text)
-            return
-
-
-def _calls(tool_calls: object) -> Iterator[ToolCall]:
-    """Yield the calls of an assistant's message."""
-    for call in content_parts(tool_calls):
-        call_id = str(call.get("id"))
-        function = call.get("function")
-        custom = call.get("custom")
-        if isinstance(function, dict):
-            arguments = json_text(function.get("arguments")) or "{}"
-            yield ToolCall(call_id, str(function.get("name")), arguments)
-        elif "function" not in call and isinstance(custom, dict):
-            text = str(custom.get("input") or "")
-            yield ToolCall(call_id, str(custom.get("name")), text, is_custom=True)
-
-
-def _input_message(role: str, content: object, detail: str) -> Item:
-    rows = content if isinstance(content, list) else [content]
-    parts = [_input_part(part, detail) for part in rows]
-    return {"type": "message", "role": role, "content": parts}
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -19776,7 +19269,20 @@ def attach_stored_messages(
     # Open WebUI removes the ids of messages from what it sends
     # (utils/middleware.py:1989), so only the order tells which stored message each one
     # is.
-    branch = list(_stored_branch(rows, question_id, answer_id, hidden))
+    branch: list[StoredMessage] = []
+    for row_id, row in walk_branch(rows, question_id):
+        match row.get("role"):
+            case "user":
+                branch.append(StoredMessage(row, answer_id))
+                answer_id = ""
+            case "assistant":
+                answer_id = row_id
+            case "developer":
+                hidden[_plain_text(row.get("content"))] += 1
+            case _:
+                # The host merges those of the system into the instructions, where no
+                # one can tell whose words they are.
+                raise InvalidRequest(_HIDDEN_MESSAGE)
     is_announced = bool(metadata.get("regeneration_message_id") and users)
     if is_announced or _ends_with_wish(users, branch):
         # The last one says how to answer again, and is in the request alone.
@@ -19830,10 +19336,11 @@ def with_shown_words(
     and 1965 of 0.12.4). The owner of a chat can write that, and lets others continue the
     chat, who do not see it. `rows` are the messages of the chat, by id.
     """
-    seen = set[str]()
-    for _, row in walk_branch(rows, question_id):
-        if row.get("role") == "assistant":
-            seen.add(as_text(row.get("content")))
+    branch = [row for _, row in walk_branch(rows, question_id)]
+    answers = [row for row in branch if row.get("role") == "assistant"]
+    seen = {
+        as_text(answer.get("content")) for answer in answers if not answer.get("output")
+    }
     shown: list[ChatPart] = []
     for part in parts:
         text = part.text if isinstance(part, AssistantText) else ""
@@ -19849,6 +19356,44 @@ def with_shown_words(
         content = [words if part.get("text") == sent else part for part in user.content]
         shown[index] = user.with_content(content)
     return shown
+
+
+def without_unseen_words(
+    parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
+) -> list[ChatPart]:
+    """Return a chat without the texts of answers that the page does not show.
+
+    Of an answer with an output it shows that alone. Where the host finds no text in it,
+    it sends the text of the row (utils/middleware.py:1989 of 0.12.4), into which whoever
+    shares a chat can write anything. `rows` are the messages of the chat, by id.
+    """
+    shown = set[str]()
+    unseen = set[str]()
+    answer_id = as_text(metadata.get("message_id"))
+    tip = answer_id if answer_id in rows else as_text(metadata.get("user_message_id"))
+    for _, row in walk_branch(rows, tip):
+        if row.get("role") == "assistant":
+            output = row.get("output")
+            is_shown = not output or any(map(_is_text_item, content_parts(output)))
+            (shown if is_shown else unseen).add(_plain_text(row.get("content")))
+    unseen -= {*shown, ""}
+    return [
+        part
+        for part in parts
+        if not (isinstance(part, AssistantText) and part.text in unseen)
+    ]
+
+
+def _is_text_item(item: JsonObject) -> bool:
+    """Say whether the host reads a text from an item of an output."""
+    if item.get("type") == "open_webui:code_interpreter":
+        return True
+    if item.get("type") != "message":
+        return False
+    return any(
+        part.get("type") == "output_text" and part.get("text")
+        for part in content_parts(item.get("content"))
+    )
 
 
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -19872,38 +19417,14 @@ def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPa
 
 def stored_messages(parts: Sequence[ChatPart]) -> list[StoredMessage]:
     """Return the stored messages of a chat, in order."""
-    stored: list[StoredMessage] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            stored.append(part.stored)
-    return stored
+    users = (part for part in parts if isinstance(part, UserMessage))
+    return [user.stored for user in users if user.stored]
 
 
 _HIDDEN_MESSAGE = (
     "This chat contains a message that the page does not show and that could instruct "
     "the model. Nothing was sent: start a new chat."
 )
-
-
-def _stored_branch(
-    rows: JsonObject, message_id: str, answer_id: str, hidden: Counter[str]
-) -> Iterator[StoredMessage]:
-    """Yield the user's messages from `message_id` back to the first.
-
-    The texts of a developer are counted in `hidden`. The host merges those of the
-    system into the instructions, where no one can tell whose words they are.
-    """
-    for row_id, row in walk_branch(rows, message_id):
-        match row.get("role"):
-            case "user":
-                yield StoredMessage(row, answer_id)
-                answer_id = ""
-            case "assistant":
-                answer_id = row_id
-            case "developer":
-                hidden[_plain_text(row.get("content"))] += 1
-            case _:
-                raise InvalidRequest(_HIDDEN_MESSAGE)
 
 
 def walk_branch(rows: JsonObject, tip: str) -> Iterator[tuple[str, JsonObject]]:
@@ -21098,6 +20619,239 @@ def _clean(content: object) -> object:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.render.hosted
+#
+# What the page shows of the items that OpenAI's own tools make.
+#
+# An image is above the text, in the message's list of files. The host stores the
+# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
+# unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
+# Of several `files` events the page would show only the last one, although the host
+# stores all of them.
+#
+# In its older mode of tools the host takes code at the end of an answer for a request to
+# run it, and calls the pipe again (the same, "Rounds of tools").
+#
+# The page has cards for searches on the web and in files, which show the queries. The
+# pages that were found are in a status line (docs/reference/open-webui.md, "Native
+# events").
+#
+# A call of a remote server looks like a call of the host's own tools. The host never runs
+# it, because it has an output, or because it was not complete.
+# --------------------------------------------------------------------------------------
+
+
+class HostedItems:
+    """Shows the items of one run; a type without a card is not shown."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        self._shown = shown
+        self._open: dict[int, _HostedItem] = {}
+
+    def render(self, event: ItemEvent) -> Chunks:
+        """Yield the chunks for an event of an item."""
+        index = event.output_index
+        if isinstance(event, ItemAdded):
+            card = HOSTED_CARDS.get(item_type(event.item))
+            if card:
+                self._open[index] = card(self._shown)
+        if index in self._open:
+            yield from self._open[index].render(event)
+        if isinstance(event, ItemDone):
+            self._open.pop(index, None)
+            if item_type(event.item) == "mcp_list_tools":
+                label = as_text(event.item.get("server_label")) or "An MCP server"
+                tools = event.item.get("tools")
+                line = f"{label} did not list its tools: the answer continues without them."
+                if isinstance(tools, list) and not event.item.get("error"):
+                    line = f"{label} offers {plural(len(tools), 'tool')}."
+                yield status_chunk(line)
+
+    def break_off(self, event: RunDone) -> Chunks:
+        """Yield the chunks for items that the run did not end."""
+        for item in self._open.values():
+            yield from item.render(event)
+
+
+class _HostedItem(ABC):
+    """Shows one item.
+
+    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
+    ended before the item.
+    """
+
+    def __init__(self, shown: OutputItems) -> None:
+        self._shown = shown
+        self._host_index = len(shown.items)
+
+    @abstractmethod
+    def render(self, event: RunEvent) -> Chunks:
+        """Yield the chunks for an event."""
+
+
+_REFUSED = "The image was not generated: the safety system rejected it."
+_FAILED = "The image could not be generated."
+_BROKE_OFF = "The answer was interrupted before the image was complete."
+
+
+class _ImageHostItem(_HostedItem):
+    """An image: a status line, sketches, and the file at the end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield status_chunk("Generating an image")
+            case PartialImage():
+                sketch = {"result": event.image, "output_format": event.form}
+                image = {"type": "image", "url": image_url(sketch)}
+                yield from self._shown.show_files([image])
+            case ItemDone():
+                notes = event.card.get("notes")
+                code = value_at(event.item, "error", "code")
+                if notes:
+                    yield from self._note(f"*{notes[0]}*")
+                elif event.item.get("result"):
+                    yield status_chunk("Image generated")
+                else:
+                    is_refused = code == "moderation_blocked"
+                    yield from self._note(f"*{_REFUSED if is_refused else _FAILED}*")
+                if "address" in event.card:
+                    # Of an address outside of the host the page draws only an image in
+                    # a text.
+                    yield from self._note(f"![Image](<{event.card['address']}>)")
+                yield from self._shown.add_files(event.card)
+            case _:
+                yield from self._note(f"*{_BROKE_OFF}*")
+                yield from self._shown.show_files()
+
+    def _note(self, markdown: str) -> Chunks:
+        """Yield a text that the page shows and that no later turn contains."""
+        number = len(self._shown.items)
+        note = {
+            "type": "openai_responses:note",
+            "id": f"note_{number}",
+            "content": [{"type": "output_text", "text": markdown}],
+        }
+        yield from self._shown.add(note)
+
+
+_BROKEN_CODE = "The answer was interrupted before the code had run."
+
+
+class _CodeHostItem(_HostedItem):
+    """Code that runs at OpenAI, with its files."""
+
+    def __init__(self, shown: OutputItems) -> None:
+        super().__init__(shown)
+        self._code: list[str] = []
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "code": "", "status": "in_progress"}
+                yield self._shown.begin(code_host_item(begun))
+            case TextDelta():
+                self._code.append(event.text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
+            case ItemDone():
+                yield self._shown.end(self._host_index, code_host_item(event.item))
+                yield from self._shown.add_files(event.card)
+            case _:
+                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
+                yield self._shown.update(
+                    self._host_index, status="incomplete", code=code
+                )
+
+
+class _SearchHostItem(_HostedItem):
+    """A search on the web or in files, with a line of the pages that it found."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = {**event.item, "status": "in_progress"}
+                yield self._shown.begin(_search_host_item(begun))
+            case ItemDone():
+                yield self._shown.end(self._host_index, _search_host_item(event.item))
+                addresses = map(strip_tracking, search_pages(event.item))
+                pages = list(dict.fromkeys(addresses))
+                if not pages:
+                    return
+                # A status line that opens to the pages.
+                description = f"Searched {plural(len(pages), 'site')}"
+                queries = ", ".join(search_queries(event.item))
+                if queries:
+                    description += f" for {queries}"
+                status = {
+                    "action": "web_search",
+                    "description": description,
+                    "urls": pages,
+                    "done": True,
+                }
+                yield host_event("status", status)
+            case RunDone():
+                yield self._shown.update(self._host_index, status="incomplete")
+
+
+def _search_host_item(item: Item) -> Item:
+    """Return a search without results and sources: the host would store them in vain."""
+    shown = {
+        name: value
+        for name, value in item.items()
+        if name != "results" and value is not None
+    }
+    action = item.get("action")
+    if isinstance(action, dict):
+        done = {name: value for name, value in action.items() if name != "sources"}
+        if isinstance(done.get("url"), str):
+            done["url"] = strip_tracking(done["url"])
+        shown["action"] = done
+    return shown
+
+
+_UNKNOWN_OUTCOME = (
+    "Error: the answer was interrupted. The server may have made this call."
+)
+
+
+class _McpCallHostItem(_HostedItem):
+    """A call of a remote server, which has its output at its end."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                begun = _mcp_call_host_item(event.item, "in_progress")
+                yield self._shown.begin({**begun, "arguments": ""})
+            case TextDelta():
+                yield self._shown.grow(self._host_index, event.kind, event.text)
+            case ItemDone():
+                has_failed = remote_failed(event.item)
+                status = "failed" if has_failed else "completed"
+                card = _mcp_call_host_item(event.item, status)
+                yield self._shown.end(self._host_index, card)
+                _, output = remote_pair(event.item)
+                answer = ToolOutput(event.output_index, output, has_failed)
+                yield from self._shown.add(output_host_item(answer))
+            case RunDone():
+                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
+
+
+def _mcp_call_host_item(item: Item, status: str) -> Item:
+    """Return a call of a remote server as one of the host's own."""
+    call, _ = remote_pair(item)
+    return {**call, "id": f"fc_{call['call_id']}", "status": status}
+
+
+HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
+    "web_search_call": _SearchHostItem,
+    "file_search_call": _SearchHostItem,
+    "mcp_call": _McpCallHostItem,
+    "code_interpreter_call": _CodeHostItem,
+    "image_generation_call": _ImageHostItem,
+}
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.input.summary
 #
 # What Open WebUI tells of a conversation in the system prompt: no instruction.
@@ -21243,26 +20997,14 @@ def _readable_url(url: str) -> str:
     return f"data:{media_type};base64,{payload}" if media_type else ""
 
 
-PDF_TYPE = "application/pdf"
-_OFFICE = "application/vnd.openxmlformats-officedocument"
+_DOCUMENTS = "csv doc docx json md odt pdf ppt pptx rtf tsv xls xlsx"
 _DOCUMENT_TYPES = {
-    "pdf": PDF_TYPE,
-    "csv": "text/csv",
-    "doc": "application/msword",
-    "docx": f"{_OFFICE}.wordprocessingml.document",
+    **{ending: INERT_TYPES[ending] for ending in _DOCUMENTS.split()},
     "htm": "text/html",
     "html": "text/html",
-    "json": "application/json",
-    "md": "text/markdown",
-    "odt": "application/vnd.oasis.opendocument.text",
-    "ppt": "application/vnd.ms-powerpoint",
-    "pptx": f"{_OFFICE}.presentationml.presentation",
-    "rtf": "application/rtf",
-    "tsv": "text/tab-separated-values",
-    "xls": "application/vnd.ms-excel",
-    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
     "xml": "text/xml",
 }
+PDF_TYPE = _DOCUMENT_TYPES["pdf"]
 _PLAIN_TEXT = (
     "c cc cpp cs css go h hpp ini java js jsx kt log lua php pl py r rb rs sh sql swift "
     "tex toml ts tsx txt vb yaml yml"
@@ -21383,13 +21125,25 @@ def resolve_images(parts: Sequence[ChatPart], scale: _Scale) -> list[ChatPart]:
     one in the message that is asked.
     """
     question = question_index(parts)
-    resolved: list[ChatPart] = []
-    for position, part in enumerate(parts):
-        if isinstance(part, UserMessage):
-            is_asked = position == question
-            resolved.append(_with_readable_images(part, scale, is_asked=is_asked))
-        else:
-            resolved.append(part)
+    resolved = list(parts)
+    for position, message in enumerate(parts):
+        if not isinstance(message, UserMessage):
+            continue
+        images = [part for part in message.content if item_type(part) == "input_image"]
+        if not images:
+            continue
+        # The host puts the attached images into a message in their order, without names.
+        names = [file.name for file in message.attachments if file.is_image]
+        if len(names) != len(images):
+            names = [""] * len(images)
+        remaining = iter(names)
+        content: list[Item] = []
+        for part in message.content:
+            readable: Item | str = part
+            if item_type(part) == "input_image":
+                readable = _readable_image(part, next(remaining), scale)
+            content.append(part_or_note(readable, is_asked=position == question))
+        resolved[position] = message.with_content(content)
     return resolved
 
 
@@ -21506,29 +21260,6 @@ def _files_without_row(
     return own, others[: _MAX_ATTACHMENTS - len(own)]
 
 
-def _with_readable_images(
-    message: UserMessage, scale: _Scale, *, is_asked: bool
-) -> UserMessage:
-    """Return a message in which the API can read every image (`resolve_images`).
-
-    The host puts the attached images into a message in their order, without names.
-    """
-    images = [part for part in message.content if item_type(part) == "input_image"]
-    if not images:
-        return message
-    names = [file.name for file in message.attachments if file.is_image]
-    if len(names) != len(images):
-        names = [""] * len(images)
-    remaining = iter(names)
-    parts: list[Item] = []
-    for part in message.content:
-        readable: Item | str = part
-        if item_type(part) == "input_image":
-            readable = _readable_image(part, next(remaining), scale)
-        parts.append(part_or_note(readable, is_asked=is_asked))
-    return message.with_content(parts)
-
-
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
@@ -21561,9 +21292,11 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
     """
     urls_by_position: dict[int, list[str]] = {}
     for position, user in user_messages(parts).items():
-        urls = _tool_image_urls(user)
-        if urls:
-            urls_by_position[position] = urls
+        content = user.content
+        if content and content[0].get("text") == _HOST_PROMPT:
+            urls = [str(image.get("image_url") or "") for image in content[1:]]
+            if urls and "" not in urls:
+                urls_by_position[position] = urls
     if not urls_by_position:
         return list(parts)
     counts = _image_counts(rows)
@@ -21597,17 +21330,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
-
-
-def _tool_image_urls(message: UserMessage) -> list[str]:
-    """Return the images of a message that the host made; of any other none."""
-    content = message.content
-    if not content or content[0].get("text") != _HOST_PROMPT:
-        return []
-    urls = [str(image.get("image_url") or "") for image in content[1:]]
-    if "" in urls:
-        return []
-    return urls
 
 
 def _assign_images(
@@ -21973,28 +21695,20 @@ _Unseal = Callable[[str, str], object]
 """Returns the JSON value that was encrypted for a message's id, or None."""
 
 
-class NewLine(NamedTuple):
-    """A line that the instructions did not have before."""
-
-    line_index: int
-    """Its place among the lines of the new instructions."""
-    text: str
-
-
 class SentContext(NamedTuple):
     """What one run sent in addition to the chat.
 
     `instructions` and their changes belong to `model`, the host's id of the model. The
     first run of a branch stores its instructions whole, and so does a run whose change
     cannot be stated in lines. The others store the lines that were `new` compared with
-    what the branch had sent, and those that were `gone`. `turn` is what the API's model
-    was asked for.
+    what the branch had sent, each with its index among all lines, and those that were
+    `gone`. `turn` is what the API's model was asked for.
     """
 
     injected: JsonObject | None = None
     model: str = ""
     instructions: str | None = None
-    new: tuple[NewLine, ...] = ()
+    new: tuple[tuple[int, str], ...] = ()
     gone: tuple[str, ...] = ()
     turn: Turn | None = None
 
@@ -22003,11 +21717,7 @@ class SentContext(NamedTuple):
         fields = self._asdict()
         fields["model"] = self.model or None
         fields["turn"] = self.turn.wire() if self.turn else None
-        kept: dict[str, Any] = {}
-        for name, value in fields.items():
-            if value not in (None, ()):
-                kept[name] = value
-        return kept
+        return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
 _NOTHING = SentContext()
@@ -22081,7 +21791,7 @@ def sent_instructions(
             first = context.instructions
             lines = _lines(first or "")
         elif context.model == model:
-            message = _change_message(context)
+            message = change_message(context)
             if message:
                 changes[answer_id] = message
             lines = _changed_lines(lines, context)
@@ -22106,10 +21816,7 @@ def change_instructions(
     present = _lines(instructions)
     old_lines = set(earlier.lines)
     present_lines = set(present)
-    new: list[NewLine] = []
-    for index, line in enumerate(present):
-        if line not in old_lines:
-            new.append(NewLine(index, line))
+    new = [row for row in enumerate(present) if row[1] not in old_lines]
     gone = [line for line in earlier.lines if line not in present_lines]
     each_gone = tuple(dict.fromkeys(gone))
     change = SentContext(model=model, new=tuple(new), gone=each_gone)
@@ -22120,12 +21827,6 @@ def change_instructions(
     if not new and not gone:
         return SentContext()
     return change
-
-
-def change_notice(change: SentContext) -> UserMessage | None:
-    """Return the message that states a change, or None if nothing changed."""
-    message = _change_message(change)
-    return UserMessage(message) if message else None
 
 
 def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
@@ -22169,7 +21870,21 @@ def drop_repeated_context(
     earlier question has in front of it, as it was `sent`, is not sent a second time. A
     compaction, after the answers that are `compacted`, replaces the earlier text.
     """
-    earlier_texts = _injected_texts(parts, sent, compacted)
+    # The texts of earlier questions around which the host put something, as sent. The
+    # last question of the row is the one that is asked: an answer that is continued was
+    # sent with it before.
+    questions: list[tuple[UserMessage, StoredMessage]] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            questions.append((part, part.stored))
+    earlier_texts: list[str] = []
+    for question, stored in questions[:-1]:
+        before_it = sent.get(stored.answer_id, _NOTHING).injected
+        if before_it:
+            message = _apply_injected_context(question, stored.words, before_it)
+            earlier_texts += _input_texts(message)
+        if stored.answer_id in compacted:
+            earlier_texts.clear()
     texts: list[Any] = []
     for text in injected["texts"]:
         if isinstance(text, list) and len(text[0]) >= _MIN_REPEATED:
@@ -22179,31 +21894,6 @@ def drop_repeated_context(
                 continue
         texts.append(text)
     return {**injected, "texts": texts}
-
-
-def _injected_texts(
-    parts: Sequence[ChatPart],
-    sent: Mapping[str, SentContext],
-    compacted: Set[str],
-) -> list[str]:
-    """Return the texts of earlier questions around which the host put something, as sent.
-
-    The last question of the row is the one that is asked: an answer that is continued
-    was sent with it before.
-    """
-    questions: list[tuple[UserMessage, StoredMessage]] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            questions.append((part, part.stored))
-    texts: list[str] = []
-    for question, stored in questions[:-1]:
-        injected = sent.get(stored.answer_id, _NOTHING).injected
-        if injected:
-            message = _apply_injected_context(question, stored.words, injected)
-            texts += _input_texts(message)
-        if stored.answer_id in compacted:
-            texts.clear()
-    return texts
 
 
 def model_turns(
@@ -22276,13 +21966,13 @@ def _is_input_text(part: Item) -> bool:
     return part.get("type") == "input_text"
 
 
-def _change_message(change: SentContext) -> Item | None:
+def change_message(change: SentContext) -> Item | None:
     """Return the message that tells changed instructions, or None for no change."""
     lines: list[str] = []
     if change.instructions is not None:
         lines += ["They are now:", change.instructions]
     if change.new:
-        lines += ["New lines:", *(line.text for line in change.new)]
+        lines += ["New lines:", *(line for _, line in change.new)]
     if change.gone:
         lines += ["Lines that no longer hold:", *change.gone]
     if not lines:
@@ -22327,7 +22017,7 @@ def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
         injected=injected or None,
         model=wire.get("model", ""),
         instructions=wire.get("instructions"),
-        new=tuple(NewLine(index, text) for index, text in wire.get("new", ())),
+        new=tuple((index, text) for index, text in wire.get("new", ())),
         gone=tuple(wire.get("gone", ())),
         turn=turn,
     )
@@ -22391,26 +22081,20 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-class StoredText(NamedTuple):
-    """A record in the output of a message, as it is stored there."""
+def output_records(messages: JsonObject) -> dict[str, tuple[str, object]]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row.
 
-    message_id: str
-    kept: object
-    """A text, or a value of an earlier version."""
-
-
-def output_records(messages: JsonObject) -> dict[str, StoredText]:
-    """Return the records in the outputs of a chat's messages, by keys as in its row."""
-    stored: dict[str, StoredText] = {}
+    Each has the id of its message, and a text or a value of an earlier version.
+    """
+    stored: dict[str, tuple[str, object]] = {}
     for message_id, message in messages.items():
         for item in content_parts(as_mapping(message).get("output")):
             if item.get("type") == _RECORD_TYPE:
-                text = StoredText(message_id, item.get("kept"))
-                stored[message_key(_item_id(item))] = text
+                stored[message_key(_item_id(item))] = message_id, item.get("kept")
     return stored
 
 
-def parse_output_records(stored: Mapping[str, StoredText]) -> dict[str, Any]:
+def parse_output_records(stored: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
     """Return what records hold, in the form of a chat's keys; None for what cannot be.
 
     The owner of a chat writes what they like, and a short text can become a large value.
@@ -23109,242 +22793,6 @@ def _stored_message(item: Item) -> Item:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.render.hosted
-#
-# What the page shows of the items that OpenAI's own tools make.
-#
-# An image is above the text, in the message's list of files. The host stores the
-# `files` of an event; `chat:message:files` reaches only the open page, so nothing of an
-# unfinished image is stored (docs/reference/open-webui.md, "Events and stored files").
-# Of several `files` events the page would show only the last one, although the host
-# stores all of them.
-#
-# In its older mode of tools the host takes code at the end of an answer for a request to
-# run it, and calls the pipe again (the same, "Rounds of tools").
-#
-# The page has cards for searches on the web and in files, which show the queries. The
-# pages that were found are in a status line (docs/reference/open-webui.md, "Native
-# events").
-#
-# A call of a remote server looks like a call of the host's own tools. The host never runs
-# it, because it has an output, or because it was not complete.
-# --------------------------------------------------------------------------------------
-
-
-class HostedItems:
-    """Shows the items of one run; a type without a card is not shown."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._open: dict[int, _HostedItem] = {}
-
-    def render(self, event: ItemEvent) -> Chunks:
-        """Yield the chunks for an event of an item."""
-        index = event.output_index
-        if isinstance(event, ItemAdded):
-            card = HOSTED_CARDS.get(item_type(event.item))
-            if card:
-                self._open[index] = card(self._shown)
-        if index in self._open:
-            yield from self._open[index].render(event)
-        if isinstance(event, ItemDone):
-            self._open.pop(index, None)
-            if item_type(event.item) == "mcp_list_tools":
-                label = as_text(event.item.get("server_label")) or "An MCP server"
-                tools = event.item.get("tools")
-                line = f"{label} did not list its tools: the answer continues without them."
-                if isinstance(tools, list) and not event.item.get("error"):
-                    line = f"{label} offers {plural(len(tools), 'tool')}."
-                yield status_chunk(line)
-
-    def break_off(self, event: RunDone) -> Chunks:
-        """Yield the chunks for items that the run did not end."""
-        for item in self._open.values():
-            yield from item.render(event)
-
-
-class _HostedItem(ABC):
-    """Shows one item.
-
-    It gets the item's own events, from ItemAdded to ItemDone, and RunDone if the run
-    ended before the item.
-    """
-
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._host_index = len(shown.items)
-
-    @abstractmethod
-    def render(self, event: RunEvent) -> Chunks:
-        """Yield the chunks for an event."""
-
-
-_REFUSED = "The image was not generated: the safety system rejected it."
-_FAILED = "The image could not be generated."
-_BROKE_OFF = "The answer was interrupted before the image was complete."
-
-
-class _ImageHostItem(_HostedItem):
-    """An image: a status line, sketches, and the file at the end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                yield status_chunk("Generating an image")
-            case PartialImage():
-                sketch = {"result": event.image, "output_format": event.form}
-                image = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([image])
-            case ItemDone():
-                notes = event.card.get("notes")
-                code = value_at(event.item, "error", "code")
-                if notes:
-                    yield from self._note(f"*{notes[0]}*")
-                elif event.item.get("result"):
-                    yield status_chunk("Image generated")
-                else:
-                    is_refused = code == "moderation_blocked"
-                    yield from self._note(f"*{_REFUSED if is_refused else _FAILED}*")
-                if "address" in event.card:
-                    # Of an address outside of the host the page draws only an image in
-                    # a text.
-                    yield from self._note(f"![Image](<{event.card['address']}>)")
-                yield from self._shown.add_files(event.card)
-            case _:
-                yield from self._note(f"*{_BROKE_OFF}*")
-                yield from self._shown.show_files()
-
-    def _note(self, markdown: str) -> Chunks:
-        """Yield a text that the page shows and that no later turn contains."""
-        number = len(self._shown.items)
-        note = {
-            "type": "openai_responses:note",
-            "id": f"note_{number}",
-            "content": [{"type": "output_text", "text": markdown}],
-        }
-        yield from self._shown.add(note)
-
-
-_BROKEN_CODE = "The answer was interrupted before the code had run."
-
-
-class _CodeHostItem(_HostedItem):
-    """Code that runs at OpenAI, with its files."""
-
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
-        self._code: list[str] = []
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
-            case TextDelta():
-                self._code.append(event.text)
-                yield self._shown.grow(self._host_index, event.kind, event.text)
-            case ItemDone():
-                yield self._shown.end(self._host_index, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
-            case _:
-                code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(
-                    self._host_index, status="incomplete", code=code
-                )
-
-
-class _SearchHostItem(_HostedItem):
-    """A search on the web or in files, with a line of the pages that it found."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
-            case ItemDone():
-                yield self._shown.end(self._host_index, _search_host_item(event.item))
-                if search_pages(event.item):
-                    yield _pages_chunk(event.item)
-            case RunDone():
-                yield self._shown.update(self._host_index, status="incomplete")
-
-
-def _pages_chunk(item: Item) -> Chunk:
-    """Return a status line that opens to the pages that a search found."""
-    addresses = [strip_tracking(address) for address in search_pages(item)]
-    pages = list(dict.fromkeys(addresses))
-    description = f"Searched {plural(len(pages), 'site')}"
-    queries = ", ".join(search_queries(item))
-    if queries:
-        description += f" for {queries}"
-    status = {
-        "action": "web_search",
-        "description": description,
-        "urls": pages,
-        "done": True,
-    }
-    return host_event("status", status)
-
-
-def _search_host_item(item: Item) -> Item:
-    """Return a search without results and sources: the host would store them in vain."""
-    shown = {
-        name: value
-        for name, value in item.items()
-        if name != "results" and value is not None
-    }
-    action = item.get("action")
-    if isinstance(action, dict):
-        done = {name: value for name, value in action.items() if name != "sources"}
-        if isinstance(done.get("url"), str):
-            done["url"] = strip_tracking(done["url"])
-        shown["action"] = done
-    return shown
-
-
-_UNKNOWN_OUTCOME = (
-    "Error: the answer was interrupted. The server may have made this call."
-)
-
-
-class _McpCallHostItem(_HostedItem):
-    """A call of a remote server, which has its output at its end."""
-
-    def render(self, event: RunEvent) -> Chunks:
-        match event:
-            case ItemAdded():
-                begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
-            case TextDelta():
-                yield self._shown.grow(self._host_index, event.kind, event.text)
-            case ItemDone():
-                has_failed = remote_failed(event.item)
-                status = "failed" if has_failed else "completed"
-                card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._host_index, card)
-                _, output = remote_pair(event.item)
-                answer = ToolOutput(event.output_index, output, has_failed)
-                yield from self._shown.add(output_host_item(answer))
-            case RunDone():
-                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
-
-
-def _mcp_call_host_item(item: Item, status: str) -> Item:
-    """Return a call of a remote server as one of the host's own."""
-    call, _ = remote_pair(item)
-    return {**call, "id": f"fc_{call['call_id']}", "status": status}
-
-
-HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
-    "web_search_call": _SearchHostItem,
-    "file_search_call": _SearchHostItem,
-    "mcp_call": _McpCallHostItem,
-    "code_interpreter_call": _CodeHostItem,
-    "image_generation_call": _ImageHostItem,
-}
-
-
-# --------------------------------------------------------------------------------------
 # settings.table
 #
 # How a setting is written: as a field of a class, with all that is known of it.
@@ -23375,7 +22823,7 @@ class Row:
     bounds: tuple[int, int] | None = None
     """The least and the most of a number; one outside of them becomes the nearest. The
     host shows no reason for a refused value, so nobody is told for a valve. For a key,
-    an administrator is (shells/json_valve.py)."""
+    an administrator is (shells/valve_texts.py)."""
     then: tuple[str, ...] = ()
     """The shared valves that follow on the page."""
     word: str = ""
@@ -23450,11 +22898,9 @@ def _key_field(default: object, row: Row, **limits: Any) -> Any:
 
 def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
     """Return the rows of a class of settings, by their names."""
-    rows: dict[str, Row] = {}
-    for name, field in valves.model_fields.items():
-        if isinstance(field.json_schema_extra, Row):
-            rows[name] = field.json_schema_extra
-    return rows
+    fields = valves.model_fields.items()
+    extras = {name: field.json_schema_extra for name, field in fields}
+    return {name: row for name, row in extras.items() if isinstance(row, Row)}
 
 
 class OldName(NamedTuple):
@@ -23960,7 +23406,7 @@ class AnswerLog:
 # --------------------------------------------------------------------------------------
 # shells.caller
 #
-# Who asks, as Open WebUI says it to both shells.
+# Who asks, as Open WebUI says it to both shells, and what callers may not set.
 # --------------------------------------------------------------------------------------
 
 
@@ -24000,6 +23446,17 @@ def uses_older_calls(body: JsonObject) -> bool:
     return bool(as_list(body.get("functions"))) and not body.get("tools")
 
 
+def wants_format(body: JsonObject) -> bool:
+    """Say whether a body asks for JSON, as the text or as the arguments of one function."""
+    if value_at(body, "tool_choice", "type") == "function":
+        return True
+    for form in (body.get("response_format"), value_at(body, "text", "format")):
+        kind = form if isinstance(form, str) else as_mapping(form).get("type")
+        if kind not in (None, "text"):
+            return True
+    return False
+
+
 def wants_usage_chunk(body: JsonObject) -> bool:
     """Say whether a body asks for the usage as OpenAI's Chat Completions give it."""
     return value_at(body, "stream_options", "include_usage") is True
@@ -24023,6 +23480,8 @@ class ChatCaller(NamedTuple):
     """Whether a program asks for the usage in a chunk of its own, the last one."""
     reads_older_calls: bool = False
     """Whether a program knows no `tool_calls`, but one `function_call`."""
+    wants_format: bool = False
+    """Whether a program reads the JSON that it asked for, and no free text."""
 
     @property
     def is_open_webui(self) -> bool:
@@ -24051,136 +23510,36 @@ class ChatCaller(NamedTuple):
         return self.is_in_channel or self.task == "moa_response_generation"
 
 
-# --------------------------------------------------------------------------------------
-# shells.valve_words
-#
-# Valves that hold a list of words.
-# --------------------------------------------------------------------------------------
+MAY_SET_KEY = "EXPERT_JSON, caller_may_set,"
+"""How a message about its unknown words begins. The words differ: in the pipe they open
+what is otherwise the administrator's, in the agents any key of a request."""
+_LONGEST_LEFT_OUT = 60
+_MAX_LEFT_OUT = 50
+"""Callers choose names, and how many they send."""
 
 
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas or lines, each of them once.
-
-    Open WebUI's dialog has a field of several lines for a valve with text.
-    """
-    words = (word.strip() for word in text.replace("\n", ",").split(","))
-    return list(dict.fromkeys(word for word in words if word))
+PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 
 
-def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
-    lower = name.lower()
-    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
-
-
-_MAX_SHOWN_WORDS = 5
-_MAX_WORD_CHARACTERS = 40
-"""Both limit a message, because an administrator may paste anything."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
+def left_out_line(
+    who: str,
+    left_out: Mapping[str, str],
+    is_new: Callable[[str], bool],
+    advice: str = PERMISSION_ADVICE,
 ) -> str:
-    """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
-    if not unknown:
+    """Return the line of the log about what a request lost.
+
+    `left_out` has the reason of each name, if the advice does not say it. Each name is
+    logged once per caller: a client sends the same settings again and again.
+    """
+    new: list[str] = []
+    for name, reason in left_out.items():
+        shown = name[:_LONGEST_LEFT_OUT]
+        if is_new(f"{who}: {shown}"):
+            new.append(f"{shown} ({reason})" if reason else shown)
+    if not new:
         return ""
-    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
-    return f"{valve} contains unknown names: {shown}. {advice}"
-
-
-# --------------------------------------------------------------------------------------
-# shells.json_valve
-#
-# A valve that holds a JSON object with documented keys.
-#
-# One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one, a key with any other
-# invalid value gets its default, and the others still apply.
-# --------------------------------------------------------------------------------------
-
-
-_Form = TypeVar("_Form", bound=BaseModel)
-
-_MAX_QUOTED = 80
-"""Characters of an administrator's text that a message repeats."""
-
-
-def read_json_valve(
-    valve: str,
-    text: str,
-    form: type[_Form],
-    consequence: str = "Its default applies.",
-) -> tuple[_Form, Sequence[str]]:
-    """Return the settings in the text of a valve, and what is wrong with them.
-
-    `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value.
-    """
-    given = parse_json_object(text.strip() or "{}")
-    if given is None:
-        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
-    known = form.model_fields
-    accepted: dict[str, object] = {}
-    problems: list[str] = []
-    for key, field in known.items():
-        if key not in given:
-            continue
-        try:
-            form.model_validate({key: given[key]})
-            accepted[key] = given[key]
-            continue
-        except ValidationError as error:
-            nearest = _nearest_allowed(error)
-        effect = consequence
-        if nearest is not None:
-            accepted[key] = nearest
-            effect = f"{nearest:g} applies."
-        shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(
-            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
-        )
-    advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, given, known, advice)
-    if problem:
-        problems.append(problem)
-    return form.model_validate(accepted), tuple(problems)
-
-
-def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
-    """Return what is wrong with an entry of a JSON list; its values are not quoted.
-
-    They may be secrets.
-    """
-    mistake = error.errors(include_url=False, include_input=False)[0]
-    if not mistake["loc"]:
-        return "it is not a JSON object"
-    key = str(mistake["loc"][0])[:_MAX_QUOTED]
-    match mistake["type"]:
-        case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
-        case "missing":
-            return f"`{key}` is missing"
-        case "literal_error":
-            return f"`{key}` has to be {mistake['ctx']['expected']}"
-        case "greater_than_equal":
-            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
-    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def _nearest_allowed(error: ValidationError) -> float | None:
-    """Return the bound that a number exceeds, None for any other mistake."""
-    for detail in error.errors():
-        if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            return None
-        bounds = detail.get("ctx", {})
-        match detail["type"]:
-            case "greater_than_equal":
-                return float(bounds["ge"])
-            case "less_than_equal":
-                return float(bounds["le"])
-    return None
+    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
 
 
 # --------------------------------------------------------------------------------------
@@ -24286,6 +23645,268 @@ def _join_names(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.failures
+#
+# Reports how an answer ended, to people and to the log, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_NOTHING_SENT = "nothing was sent: {}"
+
+
+def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+    """Log why there is no answer; return the message to show, with its error id."""
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        log.warn(_NOTHING_SENT.format(message))
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message)
+
+
+def report_run(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    message: str = "",
+) -> RunDone:
+    """Log how a run ended; return it, a failure with the message to show.
+
+    Administrators also see what the server said. `message` replaces the ending's own.
+    """
+    trace = ended.trace
+    if trace.removed:
+        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
+        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
+        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
+        log.line(level, text)
+    if trace.skipped:
+        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
+        # alive.
+        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
+        log.note(
+            f"left out events of the stream that cannot be read: {', '.join(counts)}"
+        )
+    if ended.ending.is_failure:
+        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        return ended._replace(ending=ending)
+    used = f", {ended.usage.total} tokens" if ended.usage else ""
+    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return ended
+
+
+def has_unasked_removals(trace: Trace) -> bool:
+    """Say whether the API left out items of the input that it should have read.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
+    return not trace.removed.keys() <= {"turn_boundary"}
+
+
+def _report_failure(
+    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show."""
+    trace = ended.trace
+    error = trace.error
+    code = api_word(error.code or ended.ending.code)
+    error_type = api_word(error.type)
+    param = api_word(error.param)
+    # The ids by which OpenAI's support finds an answer. After a safety stop the notice
+    # names a `review_target`.
+    notice = error.notice
+    ids = [f"request id {trace.request_id}"]
+    if trace.response_id:
+        ids.append(f"response id {trace.response_id}")
+    if _REVIEW_ID.fullmatch(notice.review_target):
+        ids.append(f"review target {notice.review_target}")
+    category = api_word(notice.category)
+    if category:
+        ids.append(f"category {category}")
+    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    # Without an answer, our own message is all that says why.
+    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
+    ending = advised_ending(ended.ending, shell)
+    if ending.kind == "invalid":
+        log.warn(_NOTHING_SENT.format(ending.message))
+    else:
+        log.warn(
+            f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
+            f"param {param}, {', '.join(ids)}. {cause}",
+        )
+    shown = with_error_id(log, message or ending.message)
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(message=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
+    shown = words[:_MAX_SHOWN_TEXT]
+    return f"The model's server said: {shown}" if shown else ""
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_texts
+#
+# Valves that hold several values: lists of words, and JSON objects.
+#
+# A JSON object replaces many fields that are rarely changed. Its keys are checked one by
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
+    if not unknown:
+        return ""
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "Its default applies.",
+) -> tuple[_Form, Sequence[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators; `consequence` is what follows from an invalid value.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        mistake = json_mistake(text) or "is not a JSON object"
+        return form(), (f"{valve} {mistake}, so its defaults apply.",)
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        try:
+            form.model_validate({key: given[key]})
+            accepted[key] = given[key]
+            continue
+        except ValidationError as error:
+            nearest = _nearest_allowed(error)
+        effect = consequence
+        if nearest is not None:
+            accepted[key] = nearest
+            effect = f"{nearest:g} applies."
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(
+            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
+        )
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, given, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), tuple(problems)
+
+
+def json_mistake(text: str) -> str:
+    """Return that a text is not JSON, and where; empty if it is JSON.
+
+    The text is not quoted, because it may hold secrets.
+    """
+    try:
+        load_json(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        return "is not JSON"
+    return ""
+
+
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            known = ", ".join(form.model_fields)
+            return f"the key `{key}` is unknown (known keys: {known})"
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            # An empty word is what a missing key has, which nobody writes.
+            words = mistake["ctx"]["expected"].removeprefix("'', ")
+            return f"`{key}` has to be {words}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
+def _nearest_allowed(error: ValidationError) -> float | None:
+    """Return the bound that a number exceeds, None for any other mistake."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            return None
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return float(bounds["ge"])
+            case "less_than_equal":
+                return float(bounds["le"])
+    return None
 
 
 # --------------------------------------------------------------------------------------
@@ -24463,132 +24084,6 @@ def endpoint_of_valves(
         proxy=proxy,
         compatibility=valves.COMPATIBILITY,
     )
-
-
-# --------------------------------------------------------------------------------------
-# shells.model_list
-#
-# What the server of the valves says of its models: which there are, and their limits.
-#
-# Every page load lists the models, so the list is answered from memory. It is fetched in
-# the background when a host lists our models; the last one stays until a newer one
-# arrives, also if the server cannot be reached. No answer waits for it.
-# --------------------------------------------------------------------------------------
-
-
-_FRESH_SECONDS = 3600.0
-_PAUSE_SECONDS = 60.0
-"""How long a request keeps the next one away, until it has succeeded."""
-_FIRST_LIST_SECONDS = 2.0
-"""How long a page may wait for the first list."""
-_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
-_MAX_LIST_BYTES = 5_000_000
-LISTS_NOTHING = frozenset({404, 405, 501})
-"""Statuses of servers that have no list: other servers of this API need none."""
-
-
-async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
-    """Return the models of `GET /models`, with their last days if they have one.
-
-    Raises ResponsesError.
-    """
-    return read_models(await _fetch_list(endpoint, connections))
-
-
-async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
-    """Return what `GET /models` says; raises ResponsesError."""
-    deadlines = Deadlines(_LIST_TIMEOUTS)
-    async with connections.request(endpoint, "/models", None, deadlines) as answer:
-        return await answer.read_json(_MAX_LIST_BYTES)
-
-
-class ModelList:
-    """The models that the key of the valves can use, as far as they are known.
-
-    One account is remembered: that of the valves when the models were last listed.
-    """
-
-    def __init__(self) -> None:
-        self._account = ""
-        self._base_url = ""
-        self._known: dict[str, str] | None = None
-        """The last days of the models, empty for those that have none."""
-        self._context_windows: dict[str, int] = {}
-        self._next_request = 0.0
-        self._answered = asyncio.Event()
-
-    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
-        """Fetch the models in the background if what is known of them is old."""
-        account = endpoint.account()
-        now = monotonic_seconds()
-        if account != self._account:
-            self._account = account
-            self._base_url = endpoint.base_url
-            self._known = None
-            self._context_windows = {}
-            self._next_request = 0.0
-        if now >= self._next_request:
-            self._next_request = now + _PAUSE_SECONDS
-            self._answered = asyncio.Event()
-            connections.do_later(self._fetch(endpoint, connections, self._answered))
-
-    async def usable(
-        self, endpoint: Endpoint, connections: Connections
-    ) -> Collection[str] | None:
-        """Return the known models, None before the first answer; refresh old ones.
-
-        While none are known, the answer is waited for, but not for long.
-        """
-        self.refresh(endpoint, connections)
-        if self._known is None:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_FIRST_LIST_SECONDS):
-                    await self._answered.wait()
-        return self._known
-
-    async def _fetch(
-        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
-    ) -> None:
-        """Fetch the models; the known ones stay unless the server names others.
-
-        A server, or a proxy in front of it, that is just starting lists nothing, or has
-        no such address: what has listed models before is asked again soon.
-        """
-        listed: object = None
-        has_no_list = False
-        try:
-            try:
-                listed = await _fetch_list(endpoint, connections)
-            except ResponsesError as error:
-                has_no_list = error.status in LISTS_NOTHING
-            if endpoint.account() != self._account:  # of earlier valves
-                return
-            models = read_models(listed)
-            if listed is not None and (models or not self._known):
-                self._known = models
-                self._context_windows = read_context_windows(listed)
-            if models or (has_no_list and not self._known):
-                self._next_request = monotonic_seconds() + _FRESH_SECONDS
-        finally:
-            answered.set()
-
-    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
-        """Return a model with the last day and the context window that its server names.
-
-        The context windows of OpenAI and Azure are those of the catalog, which knows
-        more. Of another server than the one that was asked, nothing is known.
-        """
-        if endpoint.base_url != self._base_url:
-            return model
-        facts = model.facts
-        known = self._known or {}
-        if known.get(model.id):
-            facts = facts._replace(shutdown=known[model.id])
-        windows = self._context_windows
-        window = windows.get(model.id) or windows.get("")
-        if window and not endpoint.serves_openai:
-            facts = facts._replace(context_window=window, max_input_tokens=None)
-        return model._replace(facts=facts)
 
 
 # --------------------------------------------------------------------------------------
@@ -24841,172 +24336,129 @@ class Administration(Protocol):
 
 
 # --------------------------------------------------------------------------------------
-# shells.caller_settings
+# shells.model_list
 #
-# The messages about `caller_may_set`: what callers may set in addition to their chat.
+# What the server of the valves says of its models: which there are, and their limits.
 #
-# The words differ: in the pipe they open what is otherwise the administrator's, in the
-# agents any key of a request. The messages are the same.
+# Every page load lists the models, so the list is answered from memory. It is fetched in
+# the background when a host lists our models; the last one stays until a newer one
+# arrives, also if the server cannot be reached. No answer waits for it.
 # --------------------------------------------------------------------------------------
 
 
-_SETTING = "caller_may_set"
-_LONGEST_LEFT_OUT = 60
-_MAX_LEFT_OUT = 50
-"""Callers choose names, and how many they send."""
+_FRESH_SECONDS = 3600.0
+_PAUSE_SECONDS = 60.0
+"""How long a request keeps the next one away, until it has succeeded."""
+_FIRST_LIST_SECONDS = 2.0
+"""How long a page may wait for the first list."""
+_LIST_TIMEOUTS = Timeouts(connect=10, first_event=20, total=30)
+_MAX_LIST_BYTES = 5_000_000
+LISTS_NOTHING = frozenset({404, 405, 501})
+"""Statuses of servers that have no list: other servers of this API need none."""
 
 
-def unknown_permissions(
-    words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about words that have no effect; empty if there are none."""
-    return unknown_words(f"EXPERT_JSON, {_SETTING},", words, known, advice)
+async def fetch_models(endpoint: Endpoint, connections: Connections) -> dict[str, str]:
+    """Return the models of `GET /models`, with their last days if they have one.
 
-
-PERMISSION_ADVICE = f" ({_SETTING} in EXPERT_JSON says what a request may set)"
-
-
-def left_out_line(
-    who: str,
-    left_out: Mapping[str, str],
-    is_new: Callable[[str], bool],
-    advice: str = PERMISSION_ADVICE,
-) -> str:
-    """Return the line of the log about what a request lost.
-
-    `left_out` has the reason of each name, if the advice does not say it. Each name is
-    logged once per caller: a client sends the same settings again and again.
+    Raises ResponsesError.
     """
-    new: list[str] = []
-    for name, reason in left_out.items():
-        shown = name[:_LONGEST_LEFT_OUT]
-        if is_new(f"{who}: {shown}"):
-            new.append(f"{shown} ({reason})" if reason else shown)
-    if not new:
-        return ""
-    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+    return read_models(await _fetch_list(endpoint, connections))
 
 
-# --------------------------------------------------------------------------------------
-# shells.failures
-#
-# Reports how an answer ended, to people and to the log, for pipe and agents.
-# --------------------------------------------------------------------------------------
+async def _fetch_list(endpoint: Endpoint, connections: Connections) -> object:
+    """Return what `GET /models` says; raises ResponsesError."""
+    deadlines = Deadlines(_LIST_TIMEOUTS)
+    async with connections.request(endpoint, "/models", None, deadlines) as answer:
+        return await answer.read_json(_MAX_LIST_BYTES)
 
 
-def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
-    """Log why there is no answer; return the message to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        message = error_message(error, shell)
-        log.warn(f"nothing was sent: {message}")
-    else:
-        message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem "
-            "persists, give an administrator the error id."
-        )
-        log.line("ERROR", describe_exception(error))
-    return with_error_id(log, message)
+class ModelList:
+    """The models that the key of the valves can use, as far as they are known.
 
-
-def report_run(
-    log: AnswerLog,
-    ended: RunDone,
-    shell: Shell,
-    *,
-    is_admin: bool,
-    message: str = "",
-) -> RunDone:
-    """Log how a run ended; return it, a failure with the message to show.
-
-    Administrators also see what the server said. `message` replaces the ending's own.
+    One account is remembered: that of the valves when the models were last listed.
     """
-    trace = ended.trace
-    if trace.removed:
-        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
-        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
-        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
-        log.line(level, text)
-    if trace.skipped:
-        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
-        # alive.
-        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
-        log.note(
-            f"left out events of the stream that cannot be read: {', '.join(counts)}"
-        )
-    if ended.ending.is_failure:
-        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
-        return ended._replace(ending=ending)
-    used = f", {ended.usage.total} tokens" if ended.usage else ""
-    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-    return ended
 
+    def __init__(self) -> None:
+        self._account = ""
+        self._base_url = ""
+        self._known: dict[str, str] | None = None
+        """The last days of the models, empty for those that have none."""
+        self._context_windows: dict[str, int] = {}
+        self._next_request = 0.0
+        self._answered = asyncio.Event()
 
-def has_unasked_removals(trace: Trace) -> bool:
-    """Say whether the API left out items of the input that it should have read.
+    def refresh(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Fetch the models in the background if what is known of them is old."""
+        account = endpoint.account()
+        now = monotonic_seconds()
+        if account != self._account:
+            self._account = account
+            self._base_url = endpoint.base_url
+            self._known = None
+            self._context_windows = {}
+            self._next_request = 0.0
+        if now >= self._next_request:
+            self._next_request = now + _PAUSE_SECONDS
+            self._answered = asyncio.Event()
+            connections.do_later(self._fetch(endpoint, connections, self._answered))
 
-    With the reason `turn_boundary` it only drops the reasoning of past turns, as
-    documented.
-    """
-    return not trace.removed.keys() <= {"turn_boundary"}
+    async def usable(
+        self, endpoint: Endpoint, connections: Connections
+    ) -> Collection[str] | None:
+        """Return the known models, None before the first answer; refresh old ones.
 
+        While none are known, the answer is waited for, but not for long.
+        """
+        self.refresh(endpoint, connections)
+        if self._known is None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FIRST_LIST_SECONDS):
+                    await self._answered.wait()
+        return self._known
 
-def _report_failure(
-    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
-) -> Ending:
-    """Log how a run failed; return its ending with the message to show."""
-    trace = ended.trace
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    error_type = api_word(error.type)
-    param = api_word(error.param)
-    answer = server_message(log, f"{trace.subject} {error.message}".strip())
-    # Without an answer, our own message is all that says why.
-    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
-    log.warn(
-        f"{ended.ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-        f"param {param}, {_ids_in_log(trace)}. {cause}",
-    )
-    ending = advised_ending(ended.ending, shell)
-    shown = with_error_id(log, message or ending.message)
-    if is_admin:
-        shown = f"{shown} {answer}".strip()
-    return ending._replace(message=shown)
+    async def _fetch(
+        self, endpoint: Endpoint, connections: Connections, answered: asyncio.Event
+    ) -> None:
+        """Fetch the models; the known ones stay unless the server names others.
 
+        A server, or a proxy in front of it, that is just starting lists nothing, or has
+        no such address: what has listed models before is asked again soon.
+        """
+        listed: object = None
+        has_no_list = False
+        try:
+            try:
+                listed = await _fetch_list(endpoint, connections)
+            except ResponsesError as error:
+                has_no_list = error.status in LISTS_NOTHING
+            if endpoint.account() != self._account:  # of earlier valves
+                return
+            models = read_models(listed)
+            if listed is not None and (models or not self._known):
+                self._known = models
+                self._context_windows = read_context_windows(listed)
+            if models or (has_no_list and not self._known):
+                self._next_request = monotonic_seconds() + _FRESH_SECONDS
+        finally:
+            answered.set()
 
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+    def as_listed(self, model: ResolvedModel, endpoint: Endpoint) -> ResolvedModel:
+        """Return a model with the last day and the context window that its server names.
 
-
-def _ids_in_log(trace: Trace) -> str:
-    """Return the ids by which OpenAI's support finds an answer, for the log.
-
-    After a safety stop the notice names a `review_target`.
-    """
-    notice = trace.error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    return ", ".join(ids)
-
-
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(log: AnswerLog, text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
-    shown = words[:_MAX_SHOWN_TEXT]
-    return f"The model's server said: {shown}" if shown else ""
-
-
-def with_error_id(log: AnswerLog, message: str) -> str:
-    """Return a message with the id by which an administrator finds it in the log."""
-    return f"{message} (Error id: {log.run_id})"
+        The context windows of OpenAI and Azure are those of the catalog, which knows
+        more. Of another server than the one that was asked, nothing is known.
+        """
+        if endpoint.base_url != self._base_url:
+            return model
+        facts = model.facts
+        known = self._known or {}
+        if known.get(model.id):
+            facts = facts._replace(shutdown=known[model.id])
+        windows = self._context_windows
+        window = windows.get(model.id) or windows.get("")
+        if window and not endpoint.serves_openai:
+            facts = facts._replace(context_window=window, max_input_tokens=None)
+        return model._replace(facts=facts)
 
 
 # --------------------------------------------------------------------------------------
@@ -25053,6 +24505,74 @@ def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | No
 
 
 # --------------------------------------------------------------------------------------
+# strategies.context
+#
+# The context that a strategy gives the model to read, in addition to the chat.
+# --------------------------------------------------------------------------------------
+
+
+_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
+_NAME_KEYS = ("title", "name", "source", "file_name")
+_URL_KEYS = ("url", "link", "uri")
+
+
+class ContextSource(NamedTuple):
+    """A text that is given to the model."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+def read_context(context: object) -> list[ContextSource]:
+    """Return the entries of a context, each once: a text, an object, or a list."""
+    rows = context if isinstance(context, list) else [context]
+    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
+    for row in rows:
+        if row is not None:
+            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
+    sources: dict[ContextSource, None] = {}  # two rows may say the same
+    for number, row in enumerate(unique_rows.values(), 1):
+        source = ContextSource(f"Context {number}", as_text(row))
+        if not isinstance(row, str):
+            entry = as_mapping(row)
+            fields = {**as_mapping(entry.get("metadata")), **entry}
+            text = _first_text_field(entry, _TEXT_KEYS)
+            # Without a known text field all of it is the text; one that is blank says
+            # that there is nothing to read.
+            has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
+            if not text and not has_field and row not in ({}, []):
+                text = json.dumps(row, ensure_ascii=False, default=str)
+            source = ContextSource(
+                name=_first_text_field(fields, _NAME_KEYS) or source.name,
+                text=text,
+                url=_first_text_field(fields, _URL_KEYS),
+            )
+        if source.text.strip():
+            sources[source] = None
+    return list(sources)
+
+
+def format_context(entries: Sequence[ContextSource]) -> str:
+    """Return the entries as the model reads them."""
+    if not entries:
+        return ""
+    texts = [
+        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
+    ]
+    return "<context>\n" + "\n".join(texts) + "\n</context>"
+
+
+def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
+    """Return the first field that is a text and not blank; empty without one."""
+    for key in keys:
+        text = as_text(row.get(key))
+        if text.strip():
+            return text
+    return ""
+
+
+# --------------------------------------------------------------------------------------
 # strategies.metadata
 #
 # The figures of an answer: the specified `execution_metadata`.
@@ -25076,8 +24596,12 @@ class RunMetadata(NamedTuple):
     window_share: int = 0
     """How full the model's context window is, in percent; 0 if unknown."""
 
-    def describe(self, notes: int = 0) -> str:
-        """Return the line that users read; `notes` are the lines above it."""
+    def describe(self) -> str:
+        """Return the line that users read where there are none above it."""
+        return closing_line(self.figures())
+
+    def figures(self) -> AnswerFigures:
+        """Return what the last line of an answer tells."""
         usage = self.usage if self.usage.total else None
         report = AnswerReport(
             cost=self.cost if self.cost and self.cost.dollars else None,
@@ -25086,8 +24610,7 @@ class RunMetadata(NamedTuple):
             tool_calls=self.tool_calls,
         )
         is_failure = self.ending != "completed"
-        figures = AnswerFigures(self.latency, is_failure, usage, report, notes)
-        return closing_line(figures)
+        return AnswerFigures(self.latency, is_failure, usage, report)
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -25106,6 +24629,156 @@ class RunMetadata(NamedTuple):
             "cached_tokens": self.usage.cached,
             "reasoning_tokens": self.usage.reasoning,
         }
+
+
+# --------------------------------------------------------------------------------------
+# strategies.guard
+#
+# Checks calls before they are made: tool, arguments, and no repeated failure.
+#
+# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
+# and a model that reads one can correct itself.
+# --------------------------------------------------------------------------------------
+
+
+TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
+"""The first line of what the model reads of a tool that raised; the cause follows."""
+_TOOL_REPEATED_TEXT = (
+    "tool invoke error: repeated failure detected; skipped duplicate call"
+)
+
+
+class GuardedTools:
+    """Tools whose calls are checked; a call that raised is not made again.
+
+    One that returned an error, or took too long, may be: "try again later" is an error
+    too.
+
+    These are the tools of a run and the judge of their calls.
+    """
+
+    holds_calls = False
+    """Nobody is asked before the host may see a call, so calls are shown at once."""
+
+    def __init__(
+        self, tools: CallableTools, next_judge: CallJudge | None = None
+    ) -> None:
+        """Start without failures; `next_judge` decides about the calls left over."""
+        self._tools = tools
+        self._next_judge = next_judge
+        self._failed: set[str] = set()
+        """The signatures of the calls that raised."""
+
+    def refusal(self, call: Item) -> str | None:
+        """Return the error text of a call that may not be made, or None."""
+        name = str(call.get("name") or "")
+        schema = self._tools.parameters(name)
+        if schema is None:
+            return f"there is not a tool named {name}"
+        try:
+            arguments = parse_arguments(call)
+        except ValueError as error:
+            return f"tool arguments parse error: {error}"
+        _, invalid = check_arguments(arguments, schema)
+        problem = _option_error(arguments, schema) or invalid
+        if problem:
+            return f"tool arguments validation error: {problem}"
+        if self._signature(name, arguments) in self._failed:
+            return _TOOL_REPEATED_TEXT
+        return None
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Refuse the calls that may not be made; all others are made here, or left."""
+        refused: dict[str, Verdict] = {}
+        for call in calls:
+            why = self.refusal(call)
+            if why:
+                result = ToolResult(why, failed=True)
+                refused[call["call_id"]] = Verdict(call, result)
+        allowed = [call for call in calls if call["call_id"] not in refused]
+        judgment = Judgment([Verdict(call) for call in allowed])
+        if self._next_judge:
+            judgment = await self._next_judge.judge(allowed)
+        judged = iter(judgment.verdicts)
+        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
+        return Judgment(verdicts, judgment.question)
+
+    def record_failed_call(self, call: Item) -> None:
+        """Remember a call that raised in an earlier round."""
+        name = str(call.get("name") or "")
+        with suppress(ValueError):
+            self._failed.add(self._signature(name, parse_arguments(call)))
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, None for an unknown tool."""
+        return self._tools.parameters(name)
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the call that will run."""
+        return self._tools.resolve_call(name, arguments)
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool."""
+        return self._tools.call_kind(name)
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool, and remember a call that raised.
+
+        The loop ends a call that takes too long with a CancelledError, which is no
+        Exception; a tool's own time limit raises a TimeoutError.
+        """
+        if self._signature(name, arguments) in self._failed:
+            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
+        try:
+            return await self._tools.call(name, arguments)
+        except TimeoutError:
+            raise
+        except (Exception, SystemExit):
+            self._failed.add(self._signature(name, arguments))
+            raise
+
+    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
+        """Return a text that is equal for calls with the same checked arguments."""
+        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
+
+
+def parse_arguments(call: Item) -> dict[str, Any]:
+    """Return the arguments of a call; raises ValueError without a JSON object."""
+    arguments = read_arguments(call)
+    if arguments is None:  # some models write null for none
+        return {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are not a JSON object")
+    return arguments
+
+
+def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
+    """Return the error of the first value that is not an option; empty without one."""
+    properties = as_mapping(schema.get("properties"))
+    for name, value in arguments.items():
+        node = as_mapping(properties.get(name))
+        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
+        options = [_option_text(option) for option in as_list(listed)]
+        if not options or value is None:
+            continue
+        text = _option_text(value)
+        if text not in options:
+            return f"parameter '{name}' value {text!r} not in options {options}"
+    return ""
+
+
+def _option_text(value: object) -> str:
+    """Return a value in the form in which options are compared."""
+    if isinstance(value, Mapping) and "value" in value:
+        return _option_text(value["value"])
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)  # 1.0 is 1 in JSON Schema
+    return str(value)
 
 
 # --------------------------------------------------------------------------------------
@@ -25275,6 +24948,10 @@ STRATEGY_NAMES: Mapping[str, str] = {
 """The strategies by their ids. They are one loop under two names (R7)."""
 
 
+_MAX_CALLS = 1000
+"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
+
+
 class StrategyParameters(BaseModel):
     """What a strategy has to do, and the keys of AGENT_JSON.
 
@@ -25430,6 +25107,32 @@ class StrategyParameters(BaseModel):
         least, most = bounds
         return clamp_number(value, least, most, least)
 
+    def budget(self, calls: int = _MAX_CALLS) -> Budget:
+        """Return the limits of an answer, which may make so many `calls`."""
+        return Budget(
+            rounds=self.maximum_iterations,
+            calls=calls,
+            seconds=self.maximum_seconds,
+            tokens=self.maximum_tokens,
+        )
+
+    def call_texts(self, calls: int = _MAX_CALLS) -> CallTexts:
+        """Return what the model reads of a call that failed or was not made.
+
+        Those about rounds and failures are specified
+        (docs/reference/pipelines-server.md, "Texts for the model").
+        """
+        return CallTexts(
+            failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
+            rounds=f"Maximum iteration limit ({self.maximum_iterations}) reached. Cannot "
+            "call tool '{tool}'. Please consider increasing the iteration limit.",
+            calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
+            seconds=f"Time limit ({self.maximum_seconds:g} s) reached. Cannot call tool "
+            "'{tool}'.",
+            tokens=f"Token limit ({self.maximum_tokens}) reached. Cannot call tool "
+            "'{tool}'.",
+        )
+
 
 PARAMETERS = rows_of(StrategyParameters)
 """The rows of the parameters, by their names."""
@@ -25575,232 +25278,6 @@ def _parse_window(policy: str) -> int:
 
 
 # --------------------------------------------------------------------------------------
-# strategies.guard
-#
-# Checks calls before they are made: tool, arguments, and no repeated failure.
-#
-# The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the model"),
-# and a model that reads one can correct itself.
-# --------------------------------------------------------------------------------------
-
-
-TOOL_FAILED_TEXT = "tool invoke error: failed to execute tool"
-"""The first line of what the model reads of a tool that raised; the cause follows."""
-_TOOL_REPEATED_TEXT = (
-    "tool invoke error: repeated failure detected; skipped duplicate call"
-)
-
-
-class GuardedTools:
-    """Tools whose calls are checked; a call that raised is not made again.
-
-    One that returned an error, or took too long, may be: "try again later" is an error
-    too.
-
-    These are the tools of a run and the judge of their calls.
-    """
-
-    holds_calls = False
-    """Nobody is asked before the host may see a call, so calls are shown at once."""
-
-    def __init__(
-        self, tools: CallableTools, next_judge: CallJudge | None = None
-    ) -> None:
-        """Start without failures; `next_judge` decides about the calls left over."""
-        self._tools = tools
-        self._next_judge = next_judge
-        self._failed: dict[str, Item] = {}
-
-    def refusal(self, call: Item) -> str | None:
-        """Return the error text of a call that may not be made, or None."""
-        name = str(call.get("name") or "")
-        schema = self._tools.parameters(name)
-        if schema is None:
-            return f"there is not a tool named {name}"
-        try:
-            arguments = parse_arguments(call)
-        except ValueError as error:
-            return f"tool arguments parse error: {error}"
-        _, invalid = check_arguments(arguments, schema)
-        problem = _option_error(arguments, schema) or invalid
-        if problem:
-            return f"tool arguments validation error: {problem}"
-        if self._signature(name, arguments) in self._failed:
-            return _TOOL_REPEATED_TEXT
-        return None
-
-    async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Refuse the calls that may not be made; all others are made here, or left."""
-        refused: dict[str, Verdict] = {}
-        for call in calls:
-            why = self.refusal(call)
-            if why:
-                result = ToolResult(why, failed=True)
-                refused[call["call_id"]] = Verdict(call, result)
-        allowed = [call for call in calls if call["call_id"] not in refused]
-        judgment = Judgment([Verdict(call) for call in allowed])
-        if self._next_judge:
-            judgment = await self._next_judge.judge(allowed)
-        judged = iter(judgment.verdicts)
-        verdicts = [refused.get(call["call_id"]) or next(judged) for call in calls]
-        return Judgment(verdicts, judgment.question)
-
-    def failed_calls(self) -> list[Item]:
-        """Return the calls that raised, for later rounds."""
-        return list(self._failed.values())
-
-    def record_failed_call(self, call: Item) -> None:
-        """Remember a call that raised in an earlier round."""
-        with suppress(ValueError):
-            self._record_failure(str(call.get("name") or ""), parse_arguments(call))
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-        return self._tools.call_kind(name)
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool, and remember a call that raised.
-
-        The loop ends a call that takes too long with a CancelledError, which is no
-        Exception; a tool's own time limit raises a TimeoutError.
-        """
-        if self._signature(name, arguments) in self._failed:
-            return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
-        try:
-            return await self._tools.call(name, arguments)
-        except TimeoutError:
-            raise
-        except (Exception, SystemExit):
-            self._record_failure(name, arguments)
-            raise
-
-    def _record_failure(self, name: str, arguments: Mapping[str, Any]) -> None:
-        """Remember a call, so that it is not made again."""
-        text = json.dumps(arguments, ensure_ascii=False, default=str)
-        call = {"name": name, "arguments": text}
-        self._failed[self._signature(name, arguments)] = call
-
-    def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
-        """Return a text that is equal for calls with the same checked arguments."""
-        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
-        return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
-
-
-def parse_arguments(call: Item) -> dict[str, Any]:
-    """Return the arguments of a call; raises ValueError without a JSON object."""
-    arguments = read_arguments(call)
-    if arguments is None:  # some models write null for none
-        return {}
-    if not isinstance(arguments, dict):
-        raise ValueError("the arguments are not a JSON object")
-    return arguments
-
-
-def _option_error(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> str:
-    """Return the error of the first value that is not an option; empty without one."""
-    properties = as_mapping(schema.get("properties"))
-    for name, value in arguments.items():
-        node = as_mapping(properties.get(name))
-        listed = node.get("enum") or node.get("options")  # the latter is no JSON Schema
-        options = [_option_text(option) for option in as_list(listed)]
-        if not options or value is None:
-            continue
-        text = _option_text(value)
-        if text not in options:
-            return f"parameter '{name}' value {text!r} not in options {options}"
-    return ""
-
-
-def _option_text(value: object) -> str:
-    """Return a value in the form in which options are compared."""
-    if isinstance(value, Mapping) and "value" in value:
-        return _option_text(value["value"])
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)  # 1.0 is 1 in JSON Schema
-    return str(value)
-
-
-# --------------------------------------------------------------------------------------
-# strategies.context
-#
-# The context that a strategy gives the model to read, in addition to the chat.
-# --------------------------------------------------------------------------------------
-
-
-_TEXT_KEYS = ("content", "text", "page_content", "snippet", "document")
-_NAME_KEYS = ("title", "name", "source", "file_name")
-_URL_KEYS = ("url", "link", "uri")
-
-
-class ContextSource(NamedTuple):
-    """A text that is given to the model."""
-
-    name: str
-    text: str
-    url: str = ""
-
-
-def read_context(context: object) -> list[ContextSource]:
-    """Return the entries of a context, each once: a text, an object, or a list."""
-    rows = context if isinstance(context, list) else [context]
-    unique_rows: dict[str, object] = {}  # a row that comes twice has one number
-    for row in rows:
-        if row is not None:
-            unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
-    sources: dict[ContextSource, None] = {}  # two rows may say the same
-    for number, row in enumerate(unique_rows.values(), 1):
-        source = ContextSource(f"Context {number}", as_text(row))
-        if not isinstance(row, str):
-            entry = as_mapping(row)
-            fields = {**as_mapping(entry.get("metadata")), **entry}
-            text = _first_text_field(entry, _TEXT_KEYS)
-            # Without a known text field all of it is the text; one that is blank says
-            # that there is nothing to read.
-            has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
-            if not text and not has_field and row not in ({}, []):
-                text = json.dumps(row, ensure_ascii=False, default=str)
-            source = ContextSource(
-                name=_first_text_field(fields, _NAME_KEYS) or source.name,
-                text=text,
-                url=_first_text_field(fields, _URL_KEYS),
-            )
-        if source.text.strip():
-            sources[source] = None
-    return list(sources)
-
-
-def format_context(entries: Sequence[ContextSource]) -> str:
-    """Return the entries as the model reads them."""
-    if not entries:
-        return ""
-    texts = [
-        f'<entry name="{entry.name}">\n{entry.text}\n</entry>' for entry in entries
-    ]
-    return "<context>\n" + "\n".join(texts) + "\n</context>"
-
-
-def _first_text_field(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Return the first field that is a text and not blank; empty without one."""
-    for key in keys:
-        text = as_text(row.get(key))
-        if text.strip():
-            return text
-    return ""
-
-
-# --------------------------------------------------------------------------------------
 # strategies.instructions
 #
 # The instructions of a strategy: who the agent is, its policies, what it may read.
@@ -25850,49 +25327,6 @@ def build_strategy_instructions(
         format_context(read_context(parameters.context)),
     )
     return "\n\n".join(block for block in blocks if block)
-
-
-# --------------------------------------------------------------------------------------
-# strategies.limits
-#
-# The budget of a strategy, and the texts for the model when it is used up.
-#
-# The texts about rounds and failures are specified
-# (docs/reference/pipelines-server.md, "Texts for the model").
-# --------------------------------------------------------------------------------------
-
-
-MAX_CALLS = 1000
-"""The calls of one answer; 30 rounds of many parallel calls stay below it."""
-
-
-def build_budget(parameters: StrategyParameters) -> Budget:
-    """Return the limits of an answer."""
-    return Budget(
-        rounds=parameters.maximum_iterations,
-        calls=MAX_CALLS,
-        seconds=parameters.maximum_seconds,
-        tokens=parameters.maximum_tokens,
-    )
-
-
-def build_call_texts(
-    parameters: StrategyParameters, calls: int = MAX_CALLS
-) -> CallTexts:
-    """Return what the model reads of a call that failed or was not made.
-
-    `calls` is how many an answer may make.
-    """
-    return CallTexts(
-        failed=f"{TOOL_FAILED_TEXT}\n{{cause}}",
-        rounds=f"Maximum iteration limit ({parameters.maximum_iterations}) reached. Cannot call "
-        "tool '{tool}'. Please consider increasing the iteration limit.",
-        calls=f"Call limit ({calls}) reached. Cannot call tool '{{tool}}'.",
-        seconds=f"Time limit ({parameters.maximum_seconds:g} s) reached. Cannot call "
-        "tool '{tool}'.",
-        tokens=f"Token limit ({parameters.maximum_tokens}) reached. Cannot call tool "
-        "'{tool}'.",
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -26587,6 +26021,61 @@ def read_answer_text(output: Iterable[Item]) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# manifold.http_failures
+#
+# A failure as a response of its own, in the one form that both servers pass on as it is.
+#
+# Open WebUI and the Pipelines server send a dict with the status 200. What `model_dump` of
+# a model of pydantic returns they pass on: a response keeps its status and its headers
+# (docs/reference/open-webui.md, "Answers to programs"; docs/reference/pipelines-server.md,
+# "Forms of an answer").
+# --------------------------------------------------------------------------------------
+
+
+NOT_AGAIN = "x-should-retry"
+"""The header that says whether to ask again, to clients of OpenAI and Anthropic."""
+
+
+class _DumpedResponse(BaseModel):
+    """A response that the server unpacks from here."""
+
+    response: Any
+
+    def model_dump(self, **_: Any) -> Any:
+        return self.response
+
+
+def failure_headers(ended: RunDone) -> dict[str, str]:
+    """Return the headers by which a program decides whether and when it asks again."""
+    headers: dict[str, str] = {}
+    seconds = seconds_to_wait(ended)
+    if seconds is not None:
+        headers["Retry-After"] = str(seconds)
+    if ended.output:
+        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
+        # header says no. This answer has cost money, and its tools have run.
+        headers[NOT_AGAIN] = "false"
+    return headers
+
+
+def failed_answer(
+    response: Callable[..., Any] | None,
+    result: Chunk,
+    status: int,
+    headers: Mapping[str, str],
+) -> Any:
+    """Return a result with the status of a failure, as a `response` of the server.
+
+    A server without such responses gets the result alone.
+    """
+    if response is None:
+        return result
+    body = json.dumps(whole_characters(result))
+    sent = {"Content-Type": "application/json", **headers}
+    return _DumpedResponse(response=response(body, status, sent))
+
+
+# --------------------------------------------------------------------------------------
 # manifold.views
 #
 # The forms of an answer for its reader: Open WebUI, or a plain client.
@@ -26601,12 +26090,31 @@ def client_view(caller: ChatCaller) -> ChunkRenderer:
         caller.host_model,
         has_usage_chunk=caller.wants_usage_chunk,
         has_older_calls=caller.reads_older_calls,
+        has_format=caller.wants_format,
     )
 
 
-def whole_completion(ended: RunDone, model: str, report: AnswerReport) -> Chunk:
+def context_sources(context: object) -> list[Chunk]:
+    """Return the entries of an agent's context as sources of the page.
+
+    The page has them before those of the answer, also where the answer goes on: `[1]`
+    in its text is the first of them.
+    """
+    return [source_data(name, text, url) for name, text, url in read_context(context)]
+
+
+def whole_completion(
+    ended: RunDone, model: str, report: AnswerReport, *, has_format: bool = False
+) -> Chunk:
     """Return the whole answer at once, for a plain client."""
-    return completion(ended, _completion_id(), unix_seconds(), model, report)
+    return completion(
+        ended,
+        _completion_id(),
+        unix_seconds(),
+        model,
+        report,
+        has_format=has_format,
+    )
 
 
 def page_result(
@@ -26629,6 +26137,36 @@ def page_result(
     return result
 
 
+class OpenMessages:
+    """The messages of a run that have not ended, with their texts so far."""
+
+    def __init__(self) -> None:
+        self._begun: dict[int, Item] = {}
+        self._texts: defaultdict[int, list[str]] = defaultdict(list)
+
+    def note(self, event: object) -> None:
+        """Note an event of the run."""
+        match event:
+            case ItemAdded(index, item) if item_type(item) == "message":
+                self._begun[index] = item
+            case TextDelta(index, "text" | "refusal", _, text):
+                self._texts[index].append(text)
+            case ItemDone(index):
+                self._begun.pop(index, None)
+
+    def end(self) -> list[ItemDone]:
+        """Return the ends of those that a failure left open, and that have a text."""
+        ends: list[ItemDone] = []
+        for index, item in self._begun.items():
+            text = "".join(self._texts[index])
+            if text:
+                message = {**item, **text_message("assistant", text)}
+                cut = {**message, "status": "incomplete"}
+                ends.append(ItemDone(index, cut, shown=text))
+        self._begun = {}
+        return ends
+
+
 def log_refusal(
     log: AnswerLog, strategy: str, model: str, error: Exception
 ) -> RunMetadata | None:
@@ -26647,6 +26185,12 @@ def log_refusal(
 def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
     """Write a line with what an agent's answer took."""
     log.note(f"{METADATA_KEY} {json.dumps(metadata.wire())}")
+
+
+def log_status(log: AnswerLog, line: Status) -> Status:
+    """Log a status line with what the server said; return it without, for people."""
+    log.warn(f"{line.message} {server_message(log, line.reason)}".strip())
+    return line._replace(tried=None, reason="")
 
 
 def metadata_chunk(metadata: RunMetadata, client: ChunkRenderer | None = None) -> Chunk:
@@ -26703,7 +26247,7 @@ def _failure_chunk(caller: ChatCaller, message: str, error: Exception) -> Chunk:
 # --------------------------------------------------------------------------------------
 # manifold.models
 #
-# The model that answers, and what is told of its end.
+# The model that answers, what is told of its end, and what its responses cost.
 # --------------------------------------------------------------------------------------
 
 
@@ -26727,6 +26271,33 @@ def retirement(asked: ResolvedModel, endpoint: Endpoint) -> str:
         return ""
     answering = answering_model(asked, endpoint)
     return retirement_notice(asked, utc_today(), answering)
+
+
+def cost_of_request(
+    request: ResponsesRequest,
+    endpoint: Endpoint,
+    facts: ModelFacts,
+    usages: Iterable[Usage],
+    output: Iterable[Item] = (),
+) -> Cost | None:
+    """Return what the responses to a request cost, with the prices of `facts`.
+
+    What the server says of a response comes first. Servers other than OpenAI's do not
+    say which tier served it: it is the one asked for. None if it cannot be known.
+    """
+    asked_tier = request.service_tier or ""
+    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
+    window = completion_window(request)
+    terms = RequestTerms(endpoint.host, request.tools or (), window)
+    return cost_of_run(served, facts, output, utc_today(), terms)
+
+
+def completion_window(request: ResponsesRequest) -> str:
+    """Return the time that is asked for, unless the server has refused to be asked."""
+    if not request.background_options:
+        return ""
+    options = as_mapping(request.payload().get("background_options"))
+    return as_text(options.get("completion_window"))
 
 
 # --------------------------------------------------------------------------------------
@@ -26772,6 +26343,22 @@ def settings_of_valves(
         parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=given_values(defaults),
     )
+
+
+def left_out_parameters(
+    asked: JsonObject, request: ResponsesRequest
+) -> tuple[dict[str, str], list[str]]:
+    """Return the parameters that are asked for and not sent, with the reason of each.
+
+    With them the messages about values that no API takes.
+    """
+    missing, errors = unsent_parameters(asked, request)
+    reasons: dict[str, str] = {}
+    for name in missing:
+        reasons[name] = "not known to the API"
+        if is_api_parameter(name):
+            reasons[name] = f"not taken by {request.model}"
+    return reasons, errors
 
 
 def request_timeouts(
@@ -26848,6 +26435,15 @@ def parse_chat(
     notices = (memory_note, cut_notice(parts))
     parts, records = restore_from_details(parts, sign)
     return Chat(instructions, parts, records, notices)
+
+
+def takes_back_thoughts(caller: ChatCaller, endpoint: Endpoint) -> bool:
+    """Say whether the server gets the thoughts that a program gives back.
+
+    A program runs its tools itself, and some models take no call without the thought
+    before it. OpenAI's servers take none that they have not encrypted.
+    """
+    return not (caller.is_open_webui or endpoint.serves_openai)
 
 
 class OfferedTools(NamedTuple):
@@ -26941,40 +26537,6 @@ def fit_history(items: Sequence[Item], most_output: int | None) -> list[Item]:
         output = cap_output(item["output"], most_output, NOTE_CHARACTERS)
         fitted.append({**item, "output": output})
     return fit_input(fitted)
-
-
-# --------------------------------------------------------------------------------------
-# manifold.costs
-#
-# What the responses to a request cost.
-# --------------------------------------------------------------------------------------
-
-
-def cost_of_request(
-    request: ResponsesRequest,
-    endpoint: Endpoint,
-    facts: ModelFacts,
-    usages: Iterable[Usage],
-    output: Iterable[Item] = (),
-) -> Cost | None:
-    """Return what the responses to a request cost, with the prices of `facts`.
-
-    What the server says of a response comes first. Servers other than OpenAI's do not
-    say which tier served it: it is the one asked for. None if it cannot be known.
-    """
-    asked_tier = request.service_tier or ""
-    served = [usage._replace(tier=usage.tier or asked_tier) for usage in usages]
-    window = completion_window(request)
-    terms = RequestTerms(endpoint.host, request.tools or (), window)
-    return cost_of_run(served, facts, output, utc_today(), terms)
-
-
-def completion_window(request: ResponsesRequest) -> str:
-    """Return the time that is asked for, unless the server has refused to be asked."""
-    if not request.background_options:
-        return ""
-    options = as_mapping(request.payload().get("background_options"))
-    return as_text(options.get("completion_window"))
 
 
 # --------------------------------------------------------------------------------------
@@ -27691,7 +27253,8 @@ def read_overrides(text: str) -> dict[str, ResolvedModel]:
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
-        problem = "MODEL_OVERRIDES_JSON is not a JSON object"
+        mistake = json_mistake(text) or "is not a JSON object"
+        problem = f"MODEL_OVERRIDES_JSON {mistake}"
         raise valve_error(problem, PIPE_SHELL, '{"my-gpt": {"like": "gpt-5.2"}}')
     return {model: _read_override(model, row) for model, row in table.items()}
 
@@ -27761,7 +27324,8 @@ def read_prices(text: str) -> tuple[Mapping[str, ModelPrices] | None, str]:
     """
     table = parse_json_object(text.strip() or "{}")
     if table is None:
-        return None, _prices_message("")
+        mistake = json_mistake(text)
+        return None, _prices_message(f": it {mistake}" if mistake else "")
     prices: dict[str, ModelPrices] = {}
     unread: list[str] = []
     for model, row in table.items():
@@ -27866,16 +27430,11 @@ class RemoteServers(NamedTuple):
 @lru_cache(maxsize=8)
 def read_servers(text: str) -> RemoteServers:
     """Return the servers of the valve: a JSON list, or a single JSON object."""
-    given: object = []
-    reason = ""
-    try:
-        given = load_json(text) if text.strip() else []
-    except json.JSONDecodeError as error:
-        reason = f"it is not JSON (line {error.lineno}, column {error.colno})"
-    except ValueError:  # a number of thousands of digits, or nesting without an end
-        reason = "it is not JSON"
-    if reason:
-        return RemoteServers(problems=(_servers_message(reason),), secrets=(text,))
+    text = text if text.strip() else "[]"
+    if mistake := json_mistake(text):
+        problem = _servers_message(f"it {mistake}")
+        return RemoteServers(problems=(problem,), secrets=(text,))
+    given = load_json(text)
     rows = given if isinstance(given, list) else [given]
     tools: dict[str, Item] = {}
     problems: list[str] = []
@@ -28304,14 +27863,9 @@ class ToolSetting(NamedTuple):
     valve: str
     """The administrator's: a switch, or what the tool works with."""
     user_valve: str = ""
-    """The user's own switch; empty if there is none."""
+    """The user's own switch; empty where the administrator's is more than on or off."""
     replaced: tuple[str, ...] = ()
     """Open WebUI's own tools for the same purpose."""
-
-    @property
-    def is_switch(self) -> bool:
-        """Whether the administrator's valve says nothing but on or off."""
-        return bool(self.user_valve)
 
 
 TOOL_SETTINGS: Mapping[str, ToolSetting] = {
@@ -28334,7 +27888,7 @@ TOOL_SETTINGS: Mapping[str, ToolSetting] = {
 TOOL_SWITCHES: Mapping[str, str] = {
     kind: setting.user_valve
     for kind, setting in TOOL_SETTINGS.items()
-    if setting.is_switch
+    if setting.user_valve
 }
 """The users' switches: words of USER_MAY_CHANGE, and of the composer's filters."""
 
@@ -28412,9 +27966,17 @@ def read_config(
     file_input = body.get(FILE_INPUT_KEY)
     if file_input in ("off", "pdf", "all"):
         chosen = chosen.model_copy(update={"FILE_INPUT": file_input})
-    switches = metadata.get(_SWITCHES_KEY)
-    choices = _read_user_choices(valves, chosen, switches, is_admin=is_admin)
-    own = choices.allowed
+    switched, wants_agent, switch_problem = _read_switches(metadata.get(_SWITCHES_KEY))
+    chosen = chosen.model_copy(update=switched)
+    permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
+    own, refused = _permitted_choices(chosen, permitted)
+    own_key = own.API_KEY.strip()
+    if own_key and valves.USER_API_KEYS == "off":
+        refused.append("API_KEY")
+        own_key = ""
+    if wants_agent and _AGENT_WORD not in permitted:
+        refused.append("AGENT")
+        wants_agent = False
 
     # The valves that hold several values each, with what is wrong in them.
     expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
@@ -28431,8 +27993,8 @@ def read_config(
     problems = (
         rules_problem,
         timeouts_problem,
-        _permission_error(valves.USER_MAY_CHANGE),
-        choices.problem,
+        _read_permissions(valves.USER_MAY_CHANGE)[1],
+        switch_problem,
         *agent_problems,
         prices_problem,
         *expert_problems,
@@ -28443,7 +28005,7 @@ def read_config(
 
     # The valves as they hold for this call.
     changes = _chosen_values(valves, own, is_admin=is_admin)
-    if choices.own_key:
+    if own_key:
         # What a user's own key does not get, such as the administrator's headers.
         given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
         for name, row in rows_of(Valves).items():
@@ -28468,7 +28030,7 @@ def read_config(
         secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
-        own_key=choices.own_key,
+        own_key=own_key,
         overrides=overrides,
         remote=remote if has_servers else RemoteServers(),
         approval_rules=rules,
@@ -28480,8 +28042,8 @@ def read_config(
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         agent=agent,
-        wants_agent=choices.agent,
-        refused=choices.refused,
+        wants_agent=wants_agent,
+        refused=refused,
     )
 
 
@@ -28548,70 +28110,39 @@ _UNCHANGED = dict(UserValves())
 
 _AGENT_WORD = "agent"
 """The word for the switch that has no user valve."""
-_MAY_CHANGE_WORDS = frozenset([*_CHOICES, _AGENT_WORD])
-
-
-class _UserChoices(NamedTuple):
-    """What a user chose, in the user valves and with the composer's switches."""
-
-    allowed: UserValves
-    """Without the choices that the user may not make."""
-    own_key: str
-    """The user's own API key, if the administrator permits one."""
-    agent: bool
-    """Whether the chat's model is to be an agent."""
-    refused: Sequence[str]
-    """The names of the choices that the user may not make."""
-    problem: str
-    """The message about switches that cannot be read."""
-
 
 FILE_INPUT_KEY = "file_input"
 """A custom parameter of a chat, with the words of the user valve."""
 
 
-def _read_user_choices(
-    valves: Valves, user: UserValves, switches: object, *, is_admin: bool
-) -> _UserChoices:
-    """Return what a user chose and may choose.
+def _read_switches(switches: object) -> tuple[dict[str, object], bool, str]:
+    """Return the user valves that the composer's switches set, and if one is the agent's.
 
-    `switches` is what the composer's filters wrote into the metadata.
+    Also the message about switches that cannot be read.
     """
+    if not isinstance(switches, Mapping):
+        return {}, False, ""
+    if switches.get("version") != SWITCH_CONTRACT:
+        return {}, False, _OTHER_SWITCH_CONTRACT
     changed: dict[str, object] = {}
-    wants_agent = False
-    problem = ""
-    if isinstance(switches, Mapping):
-        if switches.get("version") != SWITCH_CONTRACT:
-            problem = _OTHER_SWITCH_CONTRACT
-        else:
-            for kind, valve in TOOL_SWITCHES.items():
-                if switches.get(kind):
-                    changed[valve] = "on"
-            if switches.get("thinking") in REASONING_EFFORTS:
-                changed["REASONING_EFFORT"] = switches["thinking"]
-            wants_agent = bool(switches.get(_AGENT_WORD))
+    for kind, valve in TOOL_SWITCHES.items():
+        if switches.get(kind):
+            changed[valve] = "on"
+    if switches.get("thinking") in REASONING_EFFORTS:
+        changed["REASONING_EFFORT"] = switches["thinking"]
+    return changed, bool(switches.get(_AGENT_WORD)), ""
 
-    permitted = _permitted_words("all" if is_admin else valves.USER_MAY_CHANGE)
-    chosen = {**vars(user), **changed}
-    refused: list[str] = []
+
+def _permitted_choices(
+    chosen: UserValves, permitted: Collection[str]
+) -> tuple[UserValves, list[str]]:
+    """Return what a user chose and may choose, and the names of all other choices."""
+    values = vars(chosen)
+    refused: dict[str, object] = {}
     for word, name in _CHOICES.items():
-        if word not in permitted and chosen[name] != _UNCHANGED[name]:
-            changed[name] = _UNCHANGED[name]
-            refused.append(name)
-    own_key = user.API_KEY.strip()
-    if own_key and valves.USER_API_KEYS == "off":
-        refused.append("API_KEY")
-        own_key = ""
-    if wants_agent and _AGENT_WORD not in permitted:
-        refused.append("AGENT")
-        wants_agent = False
-    return _UserChoices(
-        allowed=user.model_copy(update=changed) if changed else user,
-        own_key=own_key,
-        agent=wants_agent,
-        refused=refused,
-        problem=problem,
-    )
+        if word not in permitted and values[name] != _UNCHANGED[name]:
+            refused[name] = _UNCHANGED[name]
+    return chosen.model_copy(update=refused), list(refused)
 
 
 def _chosen_values(
@@ -28635,23 +28166,21 @@ def _chosen_values(
 
 def may_change(word: str, valves: Valves, *, is_admin: bool) -> bool:
     """Say whether a user may change what a word of USER_MAY_CHANGE means."""
-    return is_admin or word in _permitted_words(valves.USER_MAY_CHANGE)
+    return is_admin or word in _read_permissions(valves.USER_MAY_CHANGE)[0]
 
 
 @lru_cache(maxsize=8)
-def _permitted_words(words: str) -> frozenset[str]:
-    """Return what USER_MAY_CHANGE allows; `all` means each word."""
-    permitted = comma_list(words.lower())
-    return _MAY_CHANGE_WORDS if "all" in permitted else frozenset(permitted)
+def _read_permissions(text: str) -> tuple[frozenset[str], str]:
+    """Return the words that USER_MAY_CHANGE allows, and the message about unknown ones.
 
-
-@lru_cache(maxsize=8)
-def _permission_error(user_may_change: str) -> str:
-    """Return the message about unknown words of USER_MAY_CHANGE, if any."""
-    known = (*_CHOICES, _AGENT_WORD, "all", "nothing")
+    `all` means each word.
+    """
+    choices = (*_CHOICES, _AGENT_WORD)
+    known = (*choices, "all", "nothing")
+    words = comma_list(text.lower())
     advice = f"Choose from {', '.join(known)}."
-    words = comma_list(user_may_change.lower())
-    return unknown_words("USER_MAY_CHANGE", words, known, advice)
+    problem = unknown_words("USER_MAY_CHANGE", words, known, advice)
+    return frozenset(choices if "all" in words else words), problem
 
 
 _KEY_LEVELS = ("nothing", "headers", "all")
@@ -28848,49 +28377,11 @@ class UploadMemory:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.call.memory
+# owui_manifold.host.open_webui
 #
-# What all calls of the pipe remember: of keys, models and files, and what was told.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_REASONS = 50
-_MAX_REASON_CHARACTERS = 64
-"""The reasons come from the server, so both are limited."""
-
-
-class PipeMemory(RecentTexts):
-    """The memory of all calls; itself it knows which notices were shown and logged."""
-
-    def __init__(
-        self,
-        listed: ModelList | None = None,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty, but for the models that are `listed`."""
-        super().__init__(now=now)
-        self.listed = listed or ModelList()
-        self.repairs = RepairMemory(now)
-        self.uploads = UploadMemory(now)
-        self.refused_uploads = UserReports(now=now)
-        """Accounts that take no files for Python, by the users who met it."""
-        self.left_out = RecentTexts(now=now)
-        """What the log has said of callers' requests: they choose the names in it."""
-        self.dropped = Counter[str]()
-        """How often the API left items out of the input, by its reasons."""
-
-    def count_dropped(self, removed: Mapping[str, int]) -> None:
-        """Count what the API left out of an input."""
-        for reason, count in removed.items():
-            name = reason[:_MAX_REASON_CHARACTERS]
-            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
-                self.dropped[name] += count
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.context
+# What only the pipe uses of Open WebUI.
 #
-# What Open WebUI passes to a call in addition to the chat.
+# Each function raises HostTooOld if the host lacks a name that it needs.
 # --------------------------------------------------------------------------------------
 
 
@@ -28920,405 +28411,8 @@ class HostContext(NamedTuple):
         return bool(value_at(self.tools, name, "type") == "builtin")
 
 
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.threads
-#
-# Threads of each user, for tools that are not coroutines.
-#
-# A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
-# a single user could take the threads of all.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_THREADS = 8
-"""Of one user; an answer runs as many calls at once."""
-
-_USED_UP = (
-    f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
-    "their time limit or a stop. Tell the user to try again later, and to tell an administrator "
-    "if the problem persists."
-)
-
-
-class UserThreads(ThreadPoolExecutor):
-    """The threads of one user; `abandoned` calls run on after their time limit or a stop."""
-
-    def __init__(self) -> None:
-        super().__init__(_MAX_THREADS, "sync-tool")
-        self.abandoned = set[Future[Any]]()
-
-    async def run(self, work: Callable[[], Any]) -> Any:
-        """Return the result of `work`; an error if abandoned calls hold all threads."""
-        if len(self.abandoned) >= _MAX_THREADS:
-            return _USED_UP
-        future = self.submit(work)
-        try:
-            return await asyncio.wrap_future(future)
-        except asyncio.CancelledError:
-            self.abandoned.add(future)
-            future.add_done_callback(self._forget)
-            raise
-
-    def _forget(self, future: Future[Any]) -> None:
-        """Free the thread of an abandoned call.
-
-        As the future's callback it keeps this object alive in the weak mapping.
-        """
-        self.abandoned.discard(future)
-
-
-ToolThreads = WeakValueDictionary[str, UserThreads]
-"""By user, as long as a call of theirs runs."""
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.call.context
-#
-# One call of the pipe, in two stages: as it arrives, and once it has been checked.
-# --------------------------------------------------------------------------------------
-
-
-_ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
-"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
-
-
-class Caller(ChatCaller):
-    """Who asks the pipe, and for which chat and message."""
-
-    @property
-    def model(self) -> str:
-        """The model as the administrator listed it, without the function's id."""
-        return self.host_model.split(".", 1)[-1]
-
-    @property
-    def function_id(self) -> str:
-        """The id under which an administrator installed the pipe."""
-        return self.host_model.split(".", 1)[0]
-
-    @property
-    def has_page(self) -> bool:
-        """Whether the answer is one of a chat of Open WebUI's page, and no task."""
-        return self.is_open_webui and not self.task
-
-    @property
-    def may_have_row(self) -> bool:
-        """Whether the chat can have a row of its own in the database."""
-        return self.is_open_webui and not self.chat_id.startswith(_ROWLESS_CHATS)
-
-    @property
-    def place(self) -> dict[str, str]:
-        """The message or the channel whose readers may read the answer's files."""
-        if self.may_have_row:
-            return {"chat_id": self.chat_id, "message_id": self.message_id}
-        if self.is_in_channel:
-            return {"channel_id": self.chat_id.removeprefix(CHANNEL)}
-        return {}
-
-
-def read_caller(
-    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
-) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
-    name = str(task or "")
-    message_id = str(metadata.get("message_id") or "")
-    return Caller(
-        host_model=str(body.get("model") or ""),
-        user_id=str(user.get("id") or ""),
-        chat_id=str(metadata.get("chat_id") or ""),
-        message_id="" if is_program(name) else message_id,
-        task="" if is_program(name) else name,
-        streams=bool(body.get("stream")),
-        is_admin=user.get("role") == "admin",
-        wants_usage_chunk=wants_usage_chunk(body),
-        reads_older_calls=uses_older_calls(body),
-    )
-
-
-class PipeCall(NamedTuple):
-    """One call of the pipe as it arrives, and what it shares with others."""
-
-    body: JsonObject
-    caller: Caller
-    config: Config
-    memory: PipeMemory
-    log: RunLog
-    host: HostContext
-    threads: ToolThreads
-    """Where tools run that are not coroutines."""
-    user: JsonObject = MappingProxyType({})
-    """The host's `__user__`."""
-    account: CallAccount | None = None
-    """What the administration's filter decides about the call, if it is active."""
-    fault: Exception | None = None
-    """What went wrong before there was anything that could tell it."""
-
-
-class CheckedCall(NamedTuple):
-    """A call with its endpoint and model.
-
-    Its tools, limits and files are checked later.
-    """
-
-    body: JsonObject
-    """Only what the caller may set."""
-    caller: Caller
-    config: Config
-    endpoint: Endpoint
-    """Where its requests go."""
-    model: ResolvedModel
-    """What answers it."""
-    memory: PipeMemory
-    log: RunLog
-    host: HostContext
-    threads: ToolThreads
-    account: CallAccount | None
-    agent: AgentMode | None
-    """How an agent answers, if one does."""
-
-    @property
-    def valves(self) -> Valves:
-        """The administrator's settings, with what the user chose in their place."""
-        return self.config.valves
-
-    @property
-    def messages(self) -> list[dict[str, Any]]:
-        """Those of the body; none if it has no list of them."""
-        return as_list(self.body.get("messages"))
-
-    @property
-    def model_id(self) -> str:
-        """The host's id of the model that was chosen, maybe one of its workspace."""
-        return str(self.host.metadata.get("model_id") or self.caller.host_model)
-
-    @property
-    def model_name(self) -> str:
-        """The name in MODEL_ID or AGENT_JSON of the model that answers."""
-        return answering_name(self.caller.model, self.config.agent)
-
-    def warn_once(self, text: str) -> None:
-        """Write a line in the log, once a day."""
-        if self.memory.first_time(text):
-            self.log.warn(text)
-
-    def resolve(self, name: str) -> ResolvedModel:
-        """Return a model with the administrator's overrides."""
-        return resolve_model(name, _usable_overrides(self.config))
-
-    def retirement(self, name: str) -> str:
-        """Return the notice about the end of a model, if it is near.
-
-        An agent is named by the model that answers for it: that is what ends.
-        """
-        model = self.resolve(answering_name(name, self.config.agent))
-        listed = self.memory.listed.as_listed(model, self.endpoint)
-        return retirement(listed, self.endpoint)
-
-
-def page_emitter(call: PipeCall | CheckedCall) -> EventEmitter | None:
-    """Return what sends events apart from the answer; None if no page shows them.
-
-    The host stores some of them, and raises what its database reports: a line that is
-    lost is no reason to lose the answer.
-    """
-    emit = call.host.event_emitter
-    if emit is None or not call.caller.has_page:
-        return None
-
-    async def emit_if_possible(event: JsonObject) -> None:
-        with suppress(Exception):
-            await emit(event)
-
-    return emit_if_possible
-
-
-def note_left_out(
-    call: PipeCall | CheckedCall, left_out: Mapping[str, str], advice: str = ""
-) -> None:
-    """Log what a request lost, with the reason of each; each once a day for a caller.
-
-    With `advice`, an administrator can change that.
-    """
-    who = f"user {call.caller.user_id}"
-    line = left_out_line(who, left_out, call.memory.left_out.first_time, advice)
-    if line and advice:
-        call.log.warn(line)
-    elif line:
-        call.log.note(line)
-
-
-def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
-    """Return a call with the model that answers it at an endpoint.
-
-    Raises InvalidRequest for unusable overrides.
-    """
-    caller = call.caller
-    parameters = call.config.agent
-    chosen = resolve_model(caller.model, _usable_overrides(call.config))
-    agent = None
-    if not caller.task:
-        is_switched = call.config.wants_agent
-        agent = find_agent(caller.model, parameters, is_switched=is_switched)
-    chosen = call.memory.listed.as_listed(chosen, endpoint)
-    return CheckedCall(
-        body=call.body,
-        caller=caller,
-        config=call.config,
-        endpoint=endpoint,
-        model=answering_model(chosen, endpoint),
-        memory=call.memory,
-        log=call.log,
-        host=call.host,
-        threads=call.threads,
-        account=call.account,
-        agent=agent,
-    )
-
-
-def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:
-    """Return the administrator's models and the agents, by their names.
-
-    Raises InvalidRequest if they cannot be read.
-    """
-    if isinstance(config.overrides, InvalidRequest):
-        raise config.overrides
-    return config.overrides
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.callables
-#
-# The functions of the host's tools: how it wraps them, and how they run.
-#
-# Every assumption about a function that is not ours is made here.
-# --------------------------------------------------------------------------------------
-
-
 HostFunction = Callable[..., Coroutine[Any, Any, Any]]
 """A tool's function as the host wraps it: async, even if the tool never waits."""
-
-_OWN_NAME = "function_name"
-"""The host's variable in the function of a server's tool: its name on the server."""
-
-
-def function_names(wrapped: object) -> list[str]:
-    """Return the names that a tool's function has: its own, and that on a server."""
-    function = getattr(wrapped, "__function__", wrapped)
-    names = [str(getattr(function, "__name__", ""))]
-    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    if _OWN_NAME in variables:
-        cells: Any = getattr(function, "__closure__", None)
-        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
-    return names
-
-
-_NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
-
-
-def tool_secrets(wrapped: object) -> list[str]:
-    """Return the keys and passwords in the valves that a tool's function can quote.
-
-    The host sets `valves` on the toolkit, and on the user whom the function is given.
-    """
-    toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
-    given = getattr(wrapped, "__extra_params__", None)
-    secrets: list[str] = []
-    for valves in (
-        getattr(toolkit, "valves", None),
-        value_at(given, "__user__", "valves"),
-    ):
-        for name, value in getattr(valves, "__dict__", {}).items():
-            if isinstance(value, str) and _NAMES_SECRET.search(name):
-                secrets.append(value)
-    return secrets
-
-
-def is_blocking(function: HostFunction) -> bool:
-    """Say whether a function does its work without waiting.
-
-    The host wraps sync tools in coroutine functions that never wait; on the event loop
-    they would block every chat.
-    """
-    bare = getattr(function, "__function__", None)
-    return bare is not None and not inspect.iscoroutinefunction(bare)
-
-
-def run_at_once(function: HostFunction, params: JsonObject) -> Any:
-    """Return the result of a coroutine function that never waits.
-
-    The coroutine is made here, on the thread, so that none is left over when the call
-    is given up before its turn.
-    """
-    coroutine = function(**params)
-    try:
-        coroutine.send(None)
-    except StopIteration as done:
-        return done.value
-    coroutine.close()
-    raise RuntimeError("a tool that claims to be synchronous waited")
-
-
-_QUESTIONS = ("confirmation", "input", "request:user_input", "request:elicitation")
-"""The types of event calls that a person answers (`get_event_call` in socket/main.py)."""
-
-
-def stopping_clocks(event_call: EventCall, pauses: Sequence[Pause]) -> EventCall:
-    """Return the event call of a tool, whose questions stop the clocks of some calls."""
-
-    async def call(event: Any) -> Any:
-        with ExitStack() as stopped:
-            if value_at(event, "type") in _QUESTIONS:
-                for pause in pauses:
-                    stopped.enter_context(pause())
-            return await event_call(event)
-
-    return call
-
-
-@contextmanager
-def pausing_for_server(client: Any, pause: Pause) -> Iterator[None]:
-    """Let the questions of an MCP server stop the clocks of a call, while it runs.
-
-    The server asks apart from its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
-    nothing says which of them a question belongs to: it stops those of all.
-    """
-    event_call = getattr(client, "event_caller", None)
-    if event_call is None:  # 0.11.4, or no page
-        yield
-        return
-    pauses: list[Pause] | None = getattr(event_call, "pauses", None)
-    if pauses is None:
-        pauses = []
-        client.event_caller = stopping_clocks(event_call, pauses)
-        client.event_caller.pauses = pauses
-    pauses.append(pause)
-    try:
-        yield
-    finally:
-        pauses.remove(pause)
-
-
-async def call_server(function: HostFunction, params: JsonObject) -> Any:
-    """Return the result of an MCP server, or its error for the model.
-
-    The host raises the server's own error as a bare Exception (utils/mcp/client.py). It
-    is a result: the call has been made, and may be made again.
-    """
-    try:
-        return await function(**params)
-    except Exception as error:
-        if type(error) is Exception:
-            return {"error": str(error)}
-        raise
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.host.open_webui
-#
-# What only the pipe uses of Open WebUI.
-#
-# Each function raises HostTooOld if the host lacks a name that it needs.
-# --------------------------------------------------------------------------------------
-
 
 _FLOOR = (0, 11, 4)
 """From this version on `Chats.update_chat_by_id` patches the top-level keys of a chat;
@@ -29854,41 +28948,6 @@ async def build_retrieved_text(
     )
 
 
-_MAX_SIDE_PIXELS = 2048
-"""The API itself scales larger pictures down to about that."""
-
-_MAX_PIXELS = 50_000_000
-"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
-few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
-_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
-"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
-
-
-def scale_image(encoded: str) -> bytes:
-    """Return a picture, given in base64, as a smaller JPEG; blocks.
-
-    Empty if the host's library cannot read it, or if it has too many pixels.
-    """
-    scaled = BytesIO()
-    try:
-        file = BytesIO(b64decode(encoded))
-        # Only the header is read here; the pixels are decoded by what follows.
-        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
-            if image.width * image.height > _MAX_PIXELS:
-                return b""
-            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
-            # A JPEG keeps neither the side on which a photo lies nor transparency:
-            # drawings are mostly black lines on nothing.
-            upright = import_module("PIL.ImageOps").exif_transpose(image)
-            picture = upright.convert("RGBA")
-            sheet = import_module("PIL.Image").new("RGB", picture.size, "white")
-            sheet.paste(picture, mask=picture)
-            sheet.save(scaled, "JPEG")
-    except Exception:  # no Pillow, a damaged picture, too many pixels
-        return b""
-    return scaled.getvalue()
-
-
 async def update_tool(function: HostFunction, **fresh: Any) -> HostFunction:
     """Return a tool's function with what it is given of the chat as it is now."""
     update = host_name("utils.tools", "get_updated_tool_function")
@@ -29940,6 +28999,284 @@ async def store_tool_image(host: HostContext, user: HostUser | None, url: str) -
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.host.threads
+#
+# Threads of each user, for tools that are not coroutines.
+#
+# A thread cannot be stopped: a tool that hangs keeps it after its time limit. In one pool
+# a single user could take the threads of all.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_THREADS = 8
+"""Of one user; an answer runs as many calls at once."""
+
+_USED_UP = (
+    f"Error: The tool was not started: {_MAX_THREADS} earlier calls are still running after "
+    "their time limit or a stop. Tell the user to try again later, and to tell an administrator "
+    "if the problem persists."
+)
+
+
+class UserThreads(ThreadPoolExecutor):
+    """The threads of one user; `abandoned` calls run on after their time limit or a stop."""
+
+    def __init__(self) -> None:
+        super().__init__(_MAX_THREADS, "sync-tool")
+        self.abandoned = set[Future[Any]]()
+
+    async def run(self, work: Callable[[], Any]) -> Any:
+        """Return the result of `work`; an error if abandoned calls hold all threads."""
+        if len(self.abandoned) >= _MAX_THREADS:
+            return _USED_UP
+        future = self.submit(work)
+        try:
+            return await asyncio.wrap_future(future)
+        except asyncio.CancelledError:
+            self.abandoned.add(future)
+            future.add_done_callback(self._forget)
+            raise
+
+    def _forget(self, future: Future[Any]) -> None:
+        """Free the thread of an abandoned call.
+
+        As the future's callback it keeps this object alive in the weak mapping.
+        """
+        self.abandoned.discard(future)
+
+
+ToolThreads = WeakValueDictionary[str, UserThreads]
+"""By user, as long as a call of theirs runs."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.context
+#
+# One call of the pipe, in two stages: as it arrives, and once it has been checked.
+# --------------------------------------------------------------------------------------
+
+
+_ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
+"""Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
+
+
+class Caller(ChatCaller):
+    """Who asks the pipe, and for which chat and message."""
+
+    @property
+    def model(self) -> str:
+        """The model as the administrator listed it, without the function's id."""
+        return self.host_model.split(".", 1)[-1]
+
+    @property
+    def function_id(self) -> str:
+        """The id under which an administrator installed the pipe."""
+        return self.host_model.split(".", 1)[0]
+
+    @property
+    def has_page(self) -> bool:
+        """Whether the answer is one of a chat of Open WebUI's page, and no task."""
+        return self.is_open_webui and not self.task
+
+    @property
+    def may_have_row(self) -> bool:
+        """Whether the chat can have a row of its own in the database."""
+        return self.is_open_webui and not self.chat_id.startswith(_ROWLESS_CHATS)
+
+    @property
+    def place(self) -> dict[str, str]:
+        """The message or the channel whose readers may read the answer's files."""
+        if self.may_have_row:
+            return {"chat_id": self.chat_id, "message_id": self.message_id}
+        if self.is_in_channel:
+            return {"channel_id": self.chat_id.removeprefix(CHANNEL)}
+        return {}
+
+
+def read_caller(
+    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
+) -> Caller:
+    """Return the caller from what the host passes to `pipe()`."""
+    name = str(task or "")
+    message_id = str(metadata.get("message_id") or "")
+    return Caller(
+        host_model=str(body.get("model") or ""),
+        user_id=str(user.get("id") or ""),
+        chat_id=str(metadata.get("chat_id") or ""),
+        message_id="" if is_program(name) else message_id,
+        task="" if is_program(name) else name,
+        streams=bool(body.get("stream")),
+        is_admin=user.get("role") == "admin",
+        wants_usage_chunk=wants_usage_chunk(body),
+        reads_older_calls=uses_older_calls(body),
+        wants_format=wants_format(body),
+    )
+
+
+_MAX_REASONS = 50
+_MAX_REASON_CHARACTERS = 64
+"""Of why the API left something out: it says so, so both are limited."""
+
+
+class PipeMemory(RecentTexts):
+    """What all calls of the pipe remember: of keys, models and files.
+
+    Itself it knows which notices were shown and logged.
+    """
+
+    def __init__(
+        self,
+        listed: ModelList | None = None,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty, but for the models that are `listed`."""
+        super().__init__(now=now)
+        self.listed = listed or ModelList()
+        self.repairs = RepairMemory(now)
+        self.uploads = UploadMemory(now)
+        self.refused_uploads = UserReports(now=now)
+        """Accounts that take no files for Python, by the users who met it."""
+        self.left_out = RecentTexts(now=now)
+        """What the log has said of callers' requests: they choose the names in it."""
+        self.dropped = Counter[str]()
+        """How often the API left items out of the input, by its reasons."""
+
+    def count_dropped(self, removed: Mapping[str, int]) -> None:
+        """Count what the API left out of an input."""
+        for reason, count in removed.items():
+            name = reason[:_MAX_REASON_CHARACTERS]
+            if name in self.dropped or len(self.dropped) < _MAX_REASONS:
+                self.dropped[name] += count
+
+
+@dataclass(frozen=True, kw_only=True)
+class PipeCall:
+    """One call of the pipe as it arrives, and what it shares with others."""
+
+    body: JsonObject
+    caller: Caller
+    config: Config
+    memory: PipeMemory
+    log: RunLog
+    host: HostContext
+    threads: ToolThreads
+    """Where tools run that are not coroutines."""
+    user: JsonObject = field(default_factory=dict)
+    """The host's `__user__`."""
+    account: CallAccount | None = None
+    """What the administration's filter decides about the call, if it is active."""
+    fault: Exception | None = None
+    """What went wrong before there was anything that could tell it."""
+
+    @property
+    def messages(self) -> list[dict[str, Any]]:
+        """Those of the body; none if it has no list of them."""
+        return as_list(self.body.get("messages"))
+
+    def page_emitter(self) -> EventEmitter | None:
+        """Return what sends events apart from the answer; None if no page shows them.
+
+        The host stores some of them, and raises what its database reports: a line that
+        is lost is no reason to lose the answer.
+        """
+        emit = self.host.event_emitter
+        if emit is None or not self.caller.has_page:
+            return None
+
+        async def emit_if_possible(event: JsonObject) -> None:
+            with suppress(Exception):
+                await emit(event)
+
+        return emit_if_possible
+
+    def note_left_out(self, left_out: Mapping[str, str], advice: str = "") -> None:
+        """Log what a request lost, with the reason of each; each once a day for a caller.
+
+        With `advice`, an administrator can change that.
+        """
+        who = f"user {self.caller.user_id}"
+        line = left_out_line(who, left_out, self.memory.left_out.first_time, advice)
+        if line and advice:
+            self.log.warn(line)
+        elif line:
+            self.log.note(line)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedCall(PipeCall):
+    """A call with its endpoint and model, whose body has only what the caller may set.
+
+    Its tools, limits and files are checked later.
+    """
+
+    endpoint: Endpoint
+    """Where its requests go."""
+    model: ResolvedModel
+    """What answers it."""
+    agent: AgentMode | None
+    """How an agent answers, if one does."""
+
+    @property
+    def valves(self) -> Valves:
+        """The administrator's settings, with what the user chose in their place."""
+        return self.config.valves
+
+    @property
+    def model_id(self) -> str:
+        """The host's id of the model that was chosen, maybe one of its workspace."""
+        return str(self.host.metadata.get("model_id") or self.caller.host_model)
+
+    @property
+    def model_name(self) -> str:
+        """The name in MODEL_ID or AGENT_JSON of the model that answers."""
+        return answering_name(self.caller.model, self.config.agent)
+
+    def warn_once(self, text: str) -> None:
+        """Write a line in the log, once a day."""
+        if self.memory.first_time(text):
+            self.log.warn(text)
+
+    def resolve(self, name: str) -> ResolvedModel:
+        """Return a model with the administrator's overrides."""
+        return resolve_model(name, _usable_overrides(self.config))
+
+    def retirement(self, name: str) -> str:
+        """Return the notice about the end of a model, if it is near.
+
+        An agent is named by the model that answers for it: that is what ends.
+        """
+        model = self.resolve(answering_name(name, self.config.agent))
+        listed = self.memory.listed.as_listed(model, self.endpoint)
+        return retirement(listed, self.endpoint)
+
+
+def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+    """Return a call with the model that answers it at an endpoint.
+
+    Raises InvalidRequest for unusable overrides.
+    """
+    caller = call.caller
+    config = call.config
+    chosen = resolve_model(caller.model, _usable_overrides(config))
+    agent = None
+    if not caller.task:
+        agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
+    listed = call.memory.listed.as_listed(chosen, endpoint)
+    model = answering_model(listed, endpoint)
+    return CheckedCall(**vars(call), endpoint=endpoint, model=model, agent=agent)
+
+
+def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:
+    """Return the administrator's models and the agents, by their names.
+
+    Raises InvalidRequest if they cannot be read.
+    """
+    if isinstance(config.overrides, InvalidRequest):
+        raise config.overrides
+    return config.overrides
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.call.callers
 #
 # What a caller may set; the rest is the administrator's (docs/parameters.md).
@@ -29959,16 +29296,6 @@ _CLOSED_FIELDS = list(
 """Fields that are closed in every tool: the API may get to know one in another kind."""
 
 
-def _tool_words() -> list[str]:
-    """Return the words that open tools: types, and fields as `type.field`."""
-    words: list[str] = []
-    for kind in TOOL_KINDS.values():
-        for name in kind.types:
-            words.append(name)
-            words += [f"{name}.{field}" for field in kind.closed_fields]
-    return words
-
-
 _KNOWN_WORDS = {
     "max_output_tokens",
     "reasoning.mode",
@@ -29976,7 +29303,13 @@ _KNOWN_WORDS = {
     *ACCOUNT_KEYS,
     *COSTLY_PARAMETERS,
     *RULING_PARAMETERS,
-    *_tool_words(),
+    *(name for kind in TOOL_KINDS.values() for name in kind.types),
+    *(
+        f"{name}.{field}"
+        for kind in TOOL_KINDS.values()
+        for name in kind.types
+        for field in kind.closed_fields
+    ),
 }
 
 
@@ -29991,8 +29324,8 @@ async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
         return call
     stored = await administrator_params(call.model_id)
     body = _permitted_body(call.body, opened, most, stored)
-    note_left_out(call, _left_out(call.body, body, opened), PERMISSION_ADVICE)
-    return call._replace(body=body)
+    call.note_left_out(_left_out(call.body, body, opened), PERMISSION_ADVICE)
+    return replace(call, body=body)
 
 
 def _left_out(
@@ -30040,7 +29373,7 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
     for name in CALLER_PARAMETERS:
         if name not in stated and call.body.get(name) is not None:
             left_out[name] = "not a valid value"
-    note_left_out(call, left_out)
+    call.note_left_out(left_out)
     opened = _opened_words(call)
     agent, closed = with_stated_parameters(call.agent, stored, stated, opened)
     values = dict(agent.parameters)
@@ -30049,8 +29382,8 @@ async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
         is_costly = name in COSTLY_PARAMETERS
         limit = f" limit is {values[name]:g}" if is_costly else ""
         reasons[name] = f"the administrator's{limit}"
-    note_left_out(call, reasons, PERMISSION_ADVICE)
-    return call._replace(agent=agent)
+    call.note_left_out(reasons, PERMISSION_ADVICE)
+    return replace(call, agent=agent)
 
 
 def caller_may_set_error(expert: PipeExpertKeys) -> str:
@@ -30058,7 +29391,7 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     entries = comma_list(expert.caller_may_set.lower())
     words = [_word_of_entry(entry) for entry in entries]
     advice = "No parameter and no type of tool has such a name."
-    return unknown_permissions(words, _KNOWN_WORDS, advice)
+    return unknown_words(MAY_SET_KEY, words, _KNOWN_WORDS, advice)
 
 
 def _opened_words(call: CheckedCall) -> set[str]:
@@ -30175,10 +29508,11 @@ _NO_SERVER = (
     "{} cannot research: the model's server does not offer OpenAI's web search."
 )
 _NO_SEARCH = "{} cannot research: you may not use web search."
-_BEGINNING = (
+RESEARCH_BEGINNING = (
     f"Research takes several minutes: at most {RESEARCH_TOOL_CALLS} searches and "
     f"{RESEARCH_OUTPUT_TOKENS:,} tokens of reasoning and answer."
 )
+"""The line with which an answer begins."""
 _SET_BY_NAME = (
     "max_completion_tokens",
     "max_output_tokens",
@@ -30200,11 +29534,6 @@ def check_research(call: CheckedCall) -> None:
         raise InvalidRequest(_NO_MODEL.format(model.name))
     if call.account and "web_search" in call.account.limits.forbidden_tools():
         raise InvalidRequest(_NO_SEARCH.format(model.name), remedy="rule")
-
-
-def research_beginning(model: ResolvedModel) -> str:
-    """Return the line with which an answer begins; empty if nothing is researched."""
-    return _BEGINNING if model.research else ""
 
 
 def research_body(body: JsonObject, model: ResolvedModel) -> dict[str, Any]:
@@ -30261,7 +29590,7 @@ async def check_call(call: PipeCall) -> CheckedCall:
         administration = await active_administration(call.host.request)
         if administration is not None:
             account = await administration.begin(call_facts(call))
-            call = call._replace(account=account)
+            call = replace(call, account=account)
     endpoints = call.account.endpoints if call.account else None
     return await _check_at(call, endpoints)
 
@@ -30282,7 +29611,7 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
             expert=config.expert.model_copy(update={"entra_scope": scope}),
             shell=config.shell._replace(in_entry=frozenset(values)),
         )
-        call = call._replace(config=config)
+        call = replace(call, config=config)
     is_admin = call.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     # An address that cannot be used is an error of ours: the filter's, which would look
@@ -30313,16 +29642,24 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
 
 def call_facts(call: PipeCall) -> CallFacts:
     """Return what the administration's filter is told of a call."""
+    config = call.config
+    # Whoever has the administrator's headers may be served without a valid key, and so
+    # may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
+    user_pays = False
+    if config.own_key:
+        endpoint = build_endpoint(config.valves, config.own_key)
+        is_openai = not endpoint.is_gateway and not endpoint.is_azure
+        user_pays = is_openai and not endpoint.extra_headers
     return CallFacts(
         user_id=call.caller.user_id,
         email=as_text(call.user.get("email")),
         role=as_text(call.user.get("role")),
-        model=answering_name(call.caller.model, call.config.agent),
+        model=answering_name(call.caller.model, config.agent),
         host_model=call.caller.host_model,
         task=call.caller.task,
-        base_url=call.config.valves.BASE_URL,
-        has_own_key=bool(call.config.own_key),
-        user_pays=_user_pays(call.config),
+        base_url=config.valves.BASE_URL,
+        has_own_key=bool(config.own_key),
+        user_pays=user_pays,
     )
 
 
@@ -30345,25 +29682,12 @@ async def calls_to_each_endpoint(
         caller = call.caller._replace(
             host_model=f"{call.caller.function_id}.{trial.model}"
         )
-        trial_call = arrived._replace(account=call.account, caller=caller)
+        trial_call = replace(arrived, account=call.account, caller=caller)
         try:
             checks.append(await _check_at(trial_call, trial.endpoints))
         except InvalidRequest as error:
             checks.append(str(error))
     return checks
-
-
-def _user_pays(config: Config) -> bool:
-    """Say whether a user's own key pays for a call.
-
-    Whoever has the administrator's headers may be served without a valid key, and so
-    may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
-    """
-    if not config.own_key:
-        return False
-    endpoint = build_endpoint(config.valves, config.own_key)
-    is_openai = not endpoint.is_gateway and not endpoint.is_azure
-    return is_openai and not endpoint.extra_headers
 
 
 async def _entra_token(call: PipeCall) -> str:
@@ -30462,7 +29786,6 @@ async def list_models(
     except ResponsesError:  # the chat shows the error
         models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
     listed = comma_list(valves.MODEL_ID)
-    names = list[str]()
     today = utc_today().isoformat()
     usable = None
     is_complete = True
@@ -30481,11 +29804,9 @@ async def list_models(
     newest: list[str] = []
     if is_complete:
         newest = newest_models(today, usable) or newest_models(today)
+    names: list[str] = []
     for name in listed:
-        if name == "auto":
-            names += newest
-        else:
-            names.append(name)
+        names += newest if name == "auto" else [name]
     return {name: resolve_model(name, models) for name in names}
 
 
@@ -30498,10 +29819,8 @@ async def list_models(
 # and a `[DONE]`; of a StreamingResponse it sends each line unchanged. Its status gets
 # lost: Open WebUI calls the pipe when its own response has begun.
 #
-# Of an answer in one piece it sends a dict with the status 200, and what `model_dump` of a
-# model of pydantic returns as it is: a response keeps its status and its headers. A
-# StreamingResponse would do that as well, except for `/api/v1/messages`, which translates
-# each of them as if it were a stream (docs/reference/open-webui.md, "Answers to
+# A failed answer in one piece is another kind of response: `/api/v1/messages` translates
+# each StreamingResponse as if it were a stream (docs/reference/open-webui.md, "Answers to
 # programs").
 # --------------------------------------------------------------------------------------
 
@@ -30528,27 +29847,13 @@ async def _event_lines(
     yield "data: [DONE]\n\n"
 
 
-class _DumpedResponse(BaseModel):
-    """A response that Open WebUI unpacks from here."""
-
-    response: Any
-
-    def model_dump(self, **_: Any) -> Any:
-        return self.response
-
-
-def failed_answer(result: Chunk, status: int, headers: Mapping[str, str]) -> Any:
-    """Return a result with the status of a failure.
-
-    A host without such responses gets the result alone.
-    """
+def failure_response() -> Callable[..., Any] | None:
+    """Return the class of a response with a status; None on a host without it."""
     try:
-        response = host_name("functions", "Response")
+        response: Callable[..., Any] = host_name("functions", "Response")
     except HostTooOld:
-        return result
-    body = json.dumps(whole_characters(result))
-    sent = {"Content-Type": "application/json", **headers}
-    return _DumpedResponse(response=response(body, status, sent))
+        return None
+    return response
 
 
 # --------------------------------------------------------------------------------------
@@ -30596,12 +29901,11 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
     limit of all chats.
     """
     tools = GuardedTools(toolset.tools, toolset.judge)
-    budget = build_budget(agent.parameters)
     return toolset._replace(
         tools=tools,
         judge=tools,
-        budget=replace(budget, calls=max_calls),
-        texts=build_call_texts(agent.parameters, max_calls),
+        budget=agent.parameters.budget(max_calls),
+        texts=agent.parameters.call_texts(max_calls),
     )
 
 
@@ -30634,11 +29938,17 @@ async def add_documents(
     """
     result = list(parts)
     question = question_index(parts)
-    reader = _DocumentReader(user, wanted)
+    left = _MAX_DOCUMENT_BYTES
     for index, part in enumerate(parts):
-        if isinstance(part, UserMessage) and part.attachments:
-            documents = await reader.read(part, is_asked=index == question)
-            result[index] = part.with_content([*documents, *part.content])
+        if not isinstance(part, UserMessage) or not part.attachments:
+            continue
+        documents: list[Item] = []
+        for file in part.attachments:
+            document, size = await _read_document(file, user, wanted, left)
+            left -= size
+            if document is not None:
+                documents.append(part_or_note(document, is_asked=index == question))
+        result[index] = part.with_content([*documents, *part.content])
     return result
 
 
@@ -30685,56 +29995,39 @@ def _wanted_type(name: str, declared: str, wanted: str) -> str:
     return ""
 
 
-class _DocumentReader:
-    """Reads the documents of a request, up to the limit for all of them."""
+async def _read_document(
+    file: Attachment, user: HostUser | None, wanted: str, left: int
+) -> tuple[Item | str | None, int]:
+    """Return a document and its size, of which as many bytes are `left`.
 
-    def __init__(self, user: HostUser | None, wanted: str) -> None:
-        self._user = user
-        self._wanted = wanted
-        self._left = _MAX_DOCUMENT_BYTES
+    A text says why it cannot be sent; None: it is not for the model.
+    """
+    if file.is_image:
+        return None, 0
+    stored = await readable_file(file.file_id, user)
+    name = file.name
+    declared = file.content_type
+    if stored:
+        name = name or shorten_name(stored.name)
+        declared = declared or stored.media_type
+    kind = _wanted_type(name, declared, wanted)
+    if not kind:
+        return None, 0
+    if stored is None:
+        return GONE_FILE.format(name), 0
+    if stored.size > left:
+        return _TOO_LARGE.format(name), 0
 
-    async def read(self, message: UserMessage, *, is_asked: bool) -> list[Item]:
-        """Return the documents of a message that are for the model.
+    def make_document(content: bytes) -> tuple[Item, int]:
+        return document_part(name, kind, content), len(content)
 
-        One that cannot be sent is a note, and raises for the message that is asked.
-        """
-        parts: list[Item] = []
-        for file in message.attachments:
-            part = await self._read_part(file)
-            if part is not None:
-                parts.append(part_or_note(part, is_asked=is_asked))
-        return parts
-
-    async def _read_part(self, file: Attachment) -> Item | str | None:
-        """Return a document, or why it cannot be sent; None if it is not for the model."""
-        if file.is_image:
-            return None
-        stored = await readable_file(file.file_id, self._user)
-        name = file.name
-        declared = file.content_type
-        if stored:
-            name = name or shorten_name(stored.name)
-            declared = declared or stored.media_type
-        kind = _wanted_type(name, declared, self._wanted)
-        if not kind:
-            return None
-        if stored is None:
-            return GONE_FILE.format(name)
-        if stored.size > self._left:
-            return _TOO_LARGE.format(name)
-
-        def make_document(content: bytes) -> tuple[Item, int]:
-            return document_part(name, kind, content), len(content)
-
-        # The host may not know the size. One byte more tells that the file is longer.
-        document = await read_file(stored, make_document, self._left + 1)
-        if document is None:
-            return GONE_FILE.format(name)
-        part, size = document
-        if size > self._left:
-            return _TOO_LARGE.format(name)
-        self._left -= size
-        return part
+    # The host may not know the size. One byte more tells that the file is longer.
+    document = await read_file(stored, make_document, left + 1)
+    if document is None:
+        return GONE_FILE.format(name), 0
+    if document[1] > left:
+        return _TOO_LARGE.format(name), 0
+    return document
 
 
 async def load_stored_images(
@@ -30755,6 +30048,41 @@ async def load_stored_images(
         if encoded:
             pictures[file_id] = encoded.decode()
     return restore_images(records, pictures)
+
+
+_MAX_SIDE_PIXELS = 2048
+"""The API itself scales larger pictures down to about that."""
+
+_MAX_PIXELS = 50_000_000
+"""Of a picture that is decoded: each takes four bytes, and more for its scaled copy. A
+few megabytes of PNG can hold any number; Pillow itself refuses only above 179 million."""
+_SCALED_FORMATS = ("PNG", "JPEG", "WEBP", "GIF")
+"""What the API reads. Pillow has decoders for many more, and runs a program for some."""
+
+
+def scale_image(encoded: str) -> bytes:
+    """Return a picture, given in base64, as a smaller JPEG; blocks.
+
+    Empty if the host's library cannot read it, or if it has too many pixels.
+    """
+    scaled = BytesIO()
+    try:
+        file = BytesIO(base64.b64decode(encoded))
+        # Only the header is read here; the pixels are decoded by what follows.
+        with import_module("PIL.Image").open(file, formats=_SCALED_FORMATS) as image:
+            if image.width * image.height > _MAX_PIXELS:
+                return b""
+            image.thumbnail((_MAX_SIDE_PIXELS, _MAX_SIDE_PIXELS))
+            # A JPEG keeps neither the side on which a photo lies nor transparency:
+            # drawings are mostly black lines on nothing.
+            upright = import_module("PIL.ImageOps").exif_transpose(image)
+            picture = upright.convert("RGBA")
+            sheet = import_module("PIL.Image").new("RGB", picture.size, "white")
+            sheet.paste(picture, mask=picture)
+            sheet.save(scaled, "JPEG")
+    except Exception:  # no Pillow, a damaged picture, too many pixels
+        return b""
+    return scaled.getvalue()
 
 
 # --------------------------------------------------------------------------------------
@@ -31030,8 +30358,25 @@ def hosted_tools(
         is_on = name in config.tool_kinds or (model.research and name == "web_search")
         if not is_on or not _takes_kind(model, name):
             continue
-        build = _BUILDERS.get(name)
-        tools = build(config, model) if build else [{"type": name, **kind.least}]
+        tools: Sequence[Item]
+        match name:
+            case "web_search":
+                tools = [_web_search(config, model)]
+            case "file_search":
+                tools = _file_search(config)
+            case "mcp":
+                rules = config.approval_rules
+                tools = [put_under_rules(row, rules) for row in config.remote.tools]
+            case "code_interpreter":
+                container = dict(kind.least["container"])
+                if config.expert.code_memory != "1g":  # the default
+                    container["memory_limit"] = config.expert.code_memory
+                tools = [{"type": name, "container": container}]
+            case "image_generation":
+                given = _image_options(config).model_dump(exclude_unset=True)
+                tools = [{**given, "type": name}]
+            case _:
+                tools = [{"type": name, **kind.least}]
         usable += [tool for tool in tools if may_offer(tool, repairs)]
     replaced: set[str] = set()
     for tool in usable:
@@ -31048,7 +30393,7 @@ def _takes_kind(model: ResolvedModel, kind: str) -> bool:
     return takes_hosted_tool(model, kind)
 
 
-def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+def _file_search(config: Config) -> Sequence[Item]:
     """Return the search in the stores of the valve, if it names any.
 
     Raises InvalidRequest for options that cannot be read: a search without the
@@ -31068,33 +30413,17 @@ def _file_search(config: Config, _model: ResolvedModel) -> Sequence[Item]:
 _FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
 
 
-def _code_interpreter(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    """Return the tool, with the memory of its container if that is not the default."""
-    tool = TOOL_KINDS["code_interpreter"]
-    container = dict(tool.least["container"])
-    if config.expert.code_memory != "1g":
-        container["memory_limit"] = config.expert.code_memory
-    return [{"type": tool.type, "container": container}]
-
-
-def _remote_servers(config: Config, _model: ResolvedModel) -> Sequence[Item]:
-    rules = config.approval_rules
-    return [put_under_rules(server, rules) for server in config.remote.tools]
-
-
-def _image_generation(config: Config, _model: ResolvedModel) -> Sequence[Item]:
+def _image_options(config: Config) -> ImageOptions:
     options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    given = options.model_dump(exclude_unset=True)
-    return [{**given, "type": "image_generation"}]
+    return options
 
 
 def image_model_name(config: Config) -> str:
     """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    return options.model
+    return _image_options(config).model
 
 
-def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
+def _web_search(config: Config, model: ResolvedModel) -> Item:
     """Return the web search with the options of WEB_SEARCH_OPTIONS.
 
     A model that researches has an unlimited budget for what searches return; one that
@@ -31126,7 +30455,7 @@ def _web_search(config: Config, model: ResolvedModel) -> Sequence[Item]:
     budget = "unlimited" if model.research else options.return_token_budget
     if budget != "default" and takes_search_budget(model):
         tool["return_token_budget"] = budget
-    return [tool]
+    return tool
 
 
 def unused_search_budget(config: Config, model: ResolvedModel) -> str:
@@ -31171,16 +30500,6 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
     if len(location.get("country", "")) != _COUNTRY_CODE:
         location.pop("country", None)
     return location
-
-
-_BUILDERS: Mapping[str, Callable[[Config, ResolvedModel], Sequence[Item]]] = {
-    "web_search": _web_search,
-    "file_search": _file_search,
-    "mcp": _remote_servers,
-    "code_interpreter": _code_interpreter,
-    "image_generation": _image_generation,
-}
-"""What builds a kind of tools from the valves; the others have no options."""
 
 
 def called_tools(
@@ -31285,7 +30604,8 @@ class ChatKeys:
     def __init__(self, secret: str, user_id: str, chat_id: str) -> None:
         """Derive the keys; without a secret nothing is signed or encrypted."""
         self.sign = signer(secret, f"{_PURPOSE}records {user_id}") if secret else None
-        self._cipher: _Cipher | None = None
+        self._cipher: Any = None
+        """AES-GCM, if the server has the package."""
         if secret:
             key = derive_key(secret, f"{_PURPOSE}sent")
             with suppress(ImportError):  # the server lacks the package
@@ -31325,16 +30645,6 @@ class ChatKeys:
     def _scope(self, message_id: str) -> bytes:
         """Return what a value is bound to: a client chooses the ids of its messages."""
         return json.dumps([self._user_id, self._chat_id, message_id]).encode()
-
-
-class _Cipher(Protocol):
-    """AES-GCM of `cryptography`."""
-
-    def encrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return data encrypted, followed by its tag."""
-
-    def decrypt(self, nonce: bytes, data: bytes, associated_data: bytes) -> bytes:
-        """Return what was encrypted; raises if anything of it was changed."""
 
 
 def chat_keys(valves: Valves, caller: Caller) -> ChatKeys:
@@ -31384,43 +30694,29 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
         return None
     read_keys = [key for key in chat if is_pipe_key(key) or key == _HISTORY]
     read_part = {key: chat[key] for key in read_keys}
-    messages = _messages_of(chat)
+    messages = as_mapping(value_at(chat, _HISTORY, "messages"))
     in_answers = output_records(messages)
     size = count_entries([read_part, messages], _COUNTED_LEVELS)
-    size += count_entries([text.kept for text in in_answers.values()], 1)
-    parse = partial(_parse_chat, read_part, in_answers, keys, caller.message_id, size)
+    size += count_entries([kept for _, kept in in_answers.values()], 1)
+
+    def parse() -> StoredChat:
+        everything = {**read_part, **parse_output_records(in_answers)}
+        values = {key: everything[key] for key in everything if is_pipe_key(key)}
+        own_value = values.get(message_key(caller.message_id))
+        unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
+        sent = read_sent_context(values, keys.unseal, unpacked_left)
+        unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
+        return StoredChat(
+            messages=messages,
+            records=read_records(values, keys.sign),
+            repairs=stored_repairs(values.values()),
+            sent=sent,
+            answer_repairs=stored_repairs([own_value]),
+            row_values={key: values[key] for key in values if key not in in_answers},
+            size=size + unpacked // _BYTES_OF_AN_ENTRY,
+        )
+
     return await run_work(size, parse)
-
-
-def _parse_chat(
-    chat: JsonObject,
-    in_answers: Mapping[str, StoredText],
-    keys: ChatKeys,
-    message_id: str,
-    size: int,
-) -> StoredChat:
-    """Return what a chat holds in keys of its row and in its answers."""
-    everything = {**chat, **parse_output_records(in_answers)}
-    values = {key: value for key, value in everything.items() if is_pipe_key(key)}
-    in_row = {key: value for key, value in values.items() if key not in in_answers}
-    own_value = values.get(message_key(message_id))
-    unpacked_left = JsonBudget(MAX_UNPACKED_TURNS)
-    sent = read_sent_context(values, keys.unseal, unpacked_left)
-    unpacked = MAX_UNPACKED_TURNS - unpacked_left.left
-    return StoredChat(
-        messages=_messages_of(chat),
-        records=read_records(values, keys.sign),
-        repairs=stored_repairs(values.values()),
-        sent=sent,
-        answer_repairs=stored_repairs([own_value]),
-        row_values=in_row,
-        size=size + unpacked // _BYTES_OF_AN_ENTRY,
-    )
-
-
-def _messages_of(chat: JsonObject) -> JsonObject:
-    """Return the messages of a chat as the host stores them, by their ids."""
-    return as_mapping(value_at(chat, _HISTORY, "messages"))
 
 
 # --------------------------------------------------------------------------------------
@@ -31667,6 +30963,27 @@ class PreparedRequest(NamedTuple):
     python_files: Sequence[PythonFile] = ()
     """The files of the chat that its code gets."""
 
+    def cost_of(
+        self, usages: Iterable[Usage], output: Iterable[Item] = ()
+    ) -> Cost | None:
+        """Return what responses with this output cost; None if it cannot be known.
+
+        The administrator's price of the model comes first, then what the server says,
+        then the catalog, which has OpenAI's prices.
+        """
+        own_prices = self.call.config.prices
+        if own_prices is None:
+            return None
+        model = self.request.model
+        facts = self.call.resolve(model).facts
+        endpoint = self.call.endpoint
+        if model in own_prices:
+            facts = facts._replace(prices=own_prices[model])
+            usages = [usage._replace(cost=None) for usage in usages]
+        elif not endpoint.serves_openai:
+            facts = facts._replace(prices=None)
+        return cost_of_request(self.request, endpoint, facts, usages, output)
+
 
 def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
@@ -31681,7 +30998,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     choice = call.body.get("tool_choice")
     offered = offer_tools(choice, hosted, called, replaced, builtin)
-    note_left_out(call, left_out_tools(call.body, model, called, offered, builtin))
+    call.note_left_out(left_out_tools(call.body, model, called, offered, builtin))
     return offered
 
 
@@ -31789,7 +31106,7 @@ def other_allowed_effort(
     allowed = call.account.limits.nearest_allowed_effort(effort, known)
     if allowed:
         reason = f"limits allow {allowed}"
-        note_left_out(call, {f"the effort {effort}": reason})
+        call.note_left_out({f"the effort {effort}": reason})
     return allowed
 
 
@@ -31812,7 +31129,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     # The request as it would be for anybody, with the effort in the model's name.
     body = {"reasoning_effort": call.model.effort}
     valves = call.valves.model_copy(update=call.config.replaced)
-    plain = call._replace(body=body, config=read_config(valves))
+    plain = replace(call, body=body, config=read_config(valves))
     model = call.resolve(sent.model)._replace(
         pro=call.model.pro, research=call.model.research
     )
@@ -31899,6 +31216,130 @@ def _reduce_text(words: str, text: RetrievedText) -> str:
 
 _NEW_LINE = "\n"
 """The host puts one between the text and the question."""
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.host.callables
+#
+# The functions of the host's tools: how it wraps them, and how they run.
+#
+# Every assumption about a function that is not ours is made here.
+# --------------------------------------------------------------------------------------
+
+
+_OWN_NAME = "function_name"
+"""The host's variable in the function of a server's tool: its name on the server."""
+
+
+def function_names(wrapped: object) -> list[str]:
+    """Return the names that a tool's function has: its own, and that on a server."""
+    function = getattr(wrapped, "__function__", wrapped)
+    names = [str(getattr(function, "__name__", ""))]
+    variables = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    if _OWN_NAME in variables:
+        cells: Any = getattr(function, "__closure__", None)
+        names.append(str(cells[variables.index(_OWN_NAME)].cell_contents))
+    return names
+
+
+_NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
+
+
+def tool_secrets(wrapped: object) -> list[str]:
+    """Return the keys and passwords in the valves that a tool's function can quote.
+
+    The host sets `valves` on the toolkit, and on the user whom the function is given.
+    """
+    toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
+    given = getattr(wrapped, "__extra_params__", None)
+    secrets: list[str] = []
+    for valves in (
+        getattr(toolkit, "valves", None),
+        value_at(given, "__user__", "valves"),
+    ):
+        for name, value in getattr(valves, "__dict__", {}).items():
+            if isinstance(value, str) and _NAMES_SECRET.search(name):
+                secrets.append(value)
+    return secrets
+
+
+def is_blocking(function: HostFunction) -> bool:
+    """Say whether a function does its work without waiting.
+
+    The host wraps sync tools in coroutine functions that never wait; on the event loop
+    they would block every chat.
+    """
+    bare = getattr(function, "__function__", None)
+    return bare is not None and not inspect.iscoroutinefunction(bare)
+
+
+def run_at_once(function: HostFunction, params: JsonObject) -> Any:
+    """Return the result of a coroutine function that never waits.
+
+    The coroutine is made here, on the thread, so that none is left over when the call
+    is given up before its turn.
+    """
+    coroutine = function(**params)
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value
+    coroutine.close()
+    raise RuntimeError("a tool that claims to be synchronous waited")
+
+
+_QUESTIONS = ("confirmation", "input", "request:user_input", "request:elicitation")
+"""The types of event calls that a person answers (`get_event_call` in socket/main.py)."""
+
+
+def stopping_clocks(event_call: EventCall, pauses: Sequence[Pause]) -> EventCall:
+    """Return the event call of a tool, whose questions stop the clocks of some calls."""
+
+    async def call(event: Any) -> Any:
+        with ExitStack() as stopped:
+            if value_at(event, "type") in _QUESTIONS:
+                for pause in pauses:
+                    stopped.enter_context(pause())
+            return await event_call(event)
+
+    return call
+
+
+@contextmanager
+def pausing_for_server(client: Any, pause: Pause) -> Iterator[None]:
+    """Let the questions of an MCP server stop the clocks of a call, while it runs.
+
+    The server asks apart from its calls (`elicit` in utils/mcp/client.py of 0.12.4), so
+    nothing says which of them a question belongs to: it stops those of all.
+    """
+    event_call = getattr(client, "event_caller", None)
+    if event_call is None:  # 0.11.4, or no page
+        yield
+        return
+    pauses: list[Pause] | None = getattr(event_call, "pauses", None)
+    if pauses is None:
+        pauses = []
+        client.event_caller = stopping_clocks(event_call, pauses)
+        client.event_caller.pauses = pauses
+    pauses.append(pause)
+    try:
+        yield
+    finally:
+        pauses.remove(pause)
+
+
+async def call_server(function: HostFunction, params: JsonObject) -> Any:
+    """Return the result of an MCP server, or its error for the model.
+
+    The host raises the server's own error as a bare Exception (utils/mcp/client.py). It
+    is a result: the call has been made, and may be made again.
+    """
+    try:
+        return await function(**params)
+    except Exception as error:
+        if type(error) is Exception:
+            return {"error": str(error)}
+        raise
 
 
 # --------------------------------------------------------------------------------------
@@ -32045,17 +31486,6 @@ read the field.
 async def _ask_in_page(event_call: EventCall, calls: Sequence[AskedCall]) -> list[bool]:
     """Show the host's approval card; say of each call whether it is allowed.
 
-    Without an answer the host returns an object, so only True is an approval
-    (docs/reference/open-webui.md, "Dialogs").
-    """
-    card = _approval_card(calls)
-    answer = await event_call({"type": "confirmation", "data": card})
-    return [answer is True for _ in calls]
-
-
-def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
-    """Return what the host's card shows of calls.
-
     An older host shows the message alone, so it holds the arguments.
     """
     names = [call.name for call in calls]
@@ -32077,7 +31507,7 @@ def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
     wanted = ", ".join(dict.fromkeys(map(ToolNames().sent_name, names)))
     if len(names) > 1:
         wanted = f"{plural(len(names), 'call')} of {wanted}"
-    return {
+    card = {
         "title": title,
         "message": (
             f"The model wants to use {wanted} with:\n\n"
@@ -32090,6 +31520,10 @@ def _approval_card(calls: Sequence[AskedCall]) -> dict[str, Any]:
         },
         "timeout_ms": _MAX_WAITING_MS,
     }
+    answer = await event_call({"type": "confirmation", "data": card})
+    # Without an answer the host returns an object, so only True is an approval
+    # (docs/reference/open-webui.md, "Dialogs").
+    return [answer is True for _ in calls]
 
 
 # --------------------------------------------------------------------------------------
@@ -32682,10 +32116,8 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
     agent = call.agent.parameters if call.agent else None
     detail = call.valves.IMAGE_DETAIL
     has_wish = bool(call.host.metadata.get("regeneration_message_id"))
-    # A program runs its tools itself, and some models take no call without the thought
-    # before it. OpenAI's servers take none that they have not encrypted.
-    is_elsewhere = not (call.caller.is_open_webui or call.endpoint.serves_openai)
-    with_thoughts = is_elsewhere and call.valves.remembers_reasoning()
+    takes_back = takes_back_thoughts(call.caller, call.endpoint)
+    with_thoughts = takes_back and call.valves.remembers_reasoning()
 
     def parse() -> Chat:
         return parse_chat(
@@ -32724,7 +32156,7 @@ async def _choose_model(
         )
 
     model = call.model
-    reason = research_beginning(model)
+    reason = RESEARCH_BEGINNING if model.research else ""
     choice = await run_work(size, choose)
     if choice:
         name, why = choice
@@ -32734,7 +32166,7 @@ async def _choose_model(
         return model, reason
     forbidden = call.account.limits.forbidden_tools()
     wanted = [kind for kind in forbidden if kind in call.config.tool_kinds]
-    note_left_out(call, dict.fromkeys(wanted, "forbidden by limits"))
+    call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
@@ -32754,6 +32186,7 @@ def _attach_stored(
     parts = attach_stored_messages(given, rows, metadata)
     if len(parts) < len(given):
         call.warn_once(f"chat {call.caller.chat_id}: {_LEFT_OUT}")
+    parts = without_unseen_words(parts, rows, metadata)
     if not is_own:
         question_id = as_text(metadata.get("user_message_id"))
         parts = with_shown_words(parts, rows, question_id, call.caller.user_id)
@@ -32853,7 +32286,7 @@ def _first_fields(
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
-    note_left_out(call, dict.fromkeys(names, reason))
+    call.note_left_out(dict.fromkeys(names, reason))
     return request
 
 
@@ -32938,9 +32371,9 @@ def _keep_prefix(
     # A new question has the change in front of it. If an answer is continued, what has
     # changed since it began is told at its end.
     change = change_instructions(told, chat.instructions, call.model_id)
-    notice = change_notice(change)
-    if notice:
-        prefix.append(notice)
+    message = change_message(change)
+    if message:
+        prefix.append(UserMessage(message))
     return chat._replace(parts=prefix, instructions=told.first), request, new
 
 
@@ -33173,49 +32606,6 @@ def _missing_model_text(endpoint: Endpoint, model: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.present.costs
-#
-# What responses cost.
-# --------------------------------------------------------------------------------------
-
-
-def cost_of_responses(
-    prepared: PreparedRequest, usages: Iterable[Usage], output: Iterable[Item]
-) -> Cost | None:
-    """Return what responses with this output cost; None if it cannot be known.
-
-    The administrator's price of the model comes first, then what the server says, then
-    the catalog, which has OpenAI's prices.
-    """
-    call = prepared.call
-    request = prepared.request
-    own_prices = call.config.prices
-    if own_prices is None:
-        return None
-    facts = call.resolve(request.model).facts
-    if request.model in own_prices:
-        facts = facts._replace(prices=own_prices[request.model])
-        usages = [usage._replace(cost=None) for usage in usages]
-    elif not call.endpoint.serves_openai:
-        facts = facts._replace(prices=None)
-    return cost_of_request(request, call.endpoint, facts, usages, output)
-
-
-def source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
-    """Return who says what responses cost, for the log."""
-    call = prepared.call
-    own_prices = call.config.prices
-    if own_prices and prepared.request.model in own_prices:
-        return "CUSTOM_MODEL_PRICING_JSON"
-    stated = [usage.cost is not None for usage in usages]
-    if all(stated):
-        return f"{call.endpoint.host} says so"
-    if any(stated):
-        return f"{call.endpoint.host} says some of it, the rest by OpenAI's prices"
-    return "by OpenAI's prices"
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.present.report
 #
 # Reports the request and the end of a run, to the log and to the user.
@@ -33246,14 +32636,8 @@ def report_request(prepared: PreparedRequest) -> None:
     if call.agent:
         for name in CALLER_PARAMETERS:
             asked.pop(name, None)
-    missing, errors = unsent_parameters(asked, request)
-    left_out: dict[str, str] = {}
-    for name in missing:
-        if is_api_parameter(name):
-            left_out[name] = f"not taken by {request.model}"
-        else:
-            left_out[name] = "not known to the API"
-    note_left_out(call, left_out)
+    left_out, errors = left_out_parameters(asked, request)
+    call.note_left_out(left_out)
     for error in errors:
         call.warn_once(f"user {call.caller.user_id}: {error}")
 
@@ -33290,28 +32674,36 @@ def report_end(
     elif trace.cache:
         details = [f"{key} {str(trace.cache.get(key))[:40]}" for key in _DIAGNOSIS]
         call.log.note(f"prompt cache: {', '.join(details)}")
-    shown_cost: Cost | None = None
-    if ended.usages:
-        cost = cost_of_responses(prepared, ended.usages, ended.output)
-        if cost is not None:
-            source = source_of_cost(prepared, ended.usages)
-            call.log.line("DEBUG", f"cost {format_money(cost.dollars)}: {source}")
-        if call.valves.SHOW_COST:
-            shown_cost = cost
-    facts = call.resolve(prepared.request.model).facts
+    took = work_of(prepared, ended, spending)
+    if ended.usages and took.cost is not None:
+        source = _source_of_cost(prepared, ended.usages)
+        call.log.line("DEBUG", f"cost {format_money(took.cost.dollars)}: {source}")
+    shown = took if call.valves.SHOW_COST else took._replace(cost=None)
     report = AnswerReport(
-        cost=shown_cost,
+        cost=shown.cost if ended.usages else None,
         usage_note=_usage_note(prepared, ended),
-        window_share=window_share(ended.last_usage, facts),
+        window_share=took.window_share,
     )
     if call.agent and prepared.toolset:
-        metadata = log_work(prepared, ended, spending)
+        log_metadata(call.log, took)
         report = report._replace(
-            rounds=metadata.rounds,
-            tool_calls=metadata.tool_calls,
-            metadata=metadata.wire(),
+            rounds=took.rounds, tool_calls=took.tool_calls, metadata=shown.wire()
         )
     return report, ended
+
+
+def _source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+    """Return who says what responses cost, for the log."""
+    call = prepared.call
+    own_prices = call.config.prices
+    if own_prices and prepared.request.model in own_prices:
+        return "CUSTOM_MODEL_PRICING_JSON"
+    stated = [usage.cost is not None for usage in usages]
+    if all(stated):
+        return f"{call.endpoint.host} says so"
+    if any(stated):
+        return f"{call.endpoint.host} says some of it, the rest by OpenAI's prices"
+    return "by OpenAI's prices"
 
 
 _MIN_TOOL_TOKENS = 1000
@@ -33350,29 +32742,23 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def log_work(
+def work_of(
     prepared: PreparedRequest, ended: RunDone, spending: Spending
 ) -> RunMetadata:
-    """Log what an agent's run took, and return it, with its cost if that is shown.
-
-    Rounds and calls are those of this run, as are its tokens.
-    """
+    """Return what a run took. Rounds and calls are its own, as are its tokens."""
     call = prepared.call
-    agent = call.agent
-    facts = call.resolve(prepared.request.model).facts
-    metadata = RunMetadata(
-        strategy=agent.strategy if agent else "",
-        model=prepared.request.model,
+    model = prepared.request.model
+    return RunMetadata(
+        strategy=call.agent.strategy if call.agent else "",
+        model=model,
         ending=ended.ending.kind,
         rounds=spending.own_rounds,
         tool_calls=spending.own_calls,
         latency=spending.seconds,
-        cost=cost_of_responses(prepared, ended.usages, ended.output),
+        cost=prepared.cost_of(ended.usages, ended.output),
         usage=ended.usage or Usage(),
-        window_share=window_share(ended.last_usage, facts),
+        window_share=window_share(ended.last_usage, call.resolve(model).facts),
     )
-    log_metadata(call.log, metadata)
-    return metadata if call.valves.SHOW_COST else metadata._replace(cost=None)
 
 
 def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
@@ -33390,53 +32776,6 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
     model = resolve_model(answering_name(name, config.agent), overrides)
     return log_refusal(call.log, agent.strategy, model.id, error)
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.present.views
-#
-# The forms of an answer: native events, chunks for plain clients, one whole result.
-# --------------------------------------------------------------------------------------
-
-
-def stream_view(caller: Caller) -> NativeRenderer | ChunkRenderer:
-    """Return what renders a stream for its reader: Open WebUI or a plain client."""
-    if caller.has_page:
-        # A channel shows no status lines.
-        return page_view(has_status_lines=not caller.is_in_channel)
-    return client_view(caller)
-
-
-def page_view(*, has_status_lines: bool = True) -> NativeRenderer:
-    """Return what renders an answer for Open WebUI."""
-    return NativeRenderer(
-        monotonic_seconds, HostedItems, has_status_lines=has_status_lines
-    )
-
-
-def whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
-    """Return the whole answer at once; Open WebUI also gets the output items.
-
-    A program gets the status of a failure, and what there is of an answer with it.
-    """
-    if caller.is_open_webui:
-        has_advice = bool(view.advice)
-        return page_result(ended, caller.host_model, view, has_advice=has_advice)
-    result = whole_completion(ended, caller.host_model, view.report)
-    if caller.reads_older_calls:
-        result = in_older_form(result)
-    if not has_failed(ended.ending):
-        return result
-    # A program decides by the headers whether and when it asks again.
-    headers: dict[str, str] = {}
-    seconds = seconds_to_wait(ended)
-    if seconds is not None:
-        headers["Retry-After"] = str(seconds)
-    if ended.output:
-        # Clients of OpenAI and Anthropic repeat 429 and 5xx by themselves, unless this
-        # header says no. This answer has cost money, and its tools have run.
-        headers["x-should-retry"] = "false"
-    return failed_answer(result, ending_status(ended), headers)
 
 
 # --------------------------------------------------------------------------------------
@@ -33713,12 +33052,8 @@ async def run_agent(
     Of an answer that is stopped the log and the page are told what it took.
     """
     attempts = Attempts(prepared.call.endpoint, connections, limits)
-    rounds = run_rounds(
-        prepared.request,
-        MergingProvider(attempts),
-        toolset,
-        spending,
-    )
+    provider = MergingProvider(attempts)
+    rounds = run_rounds(prepared.request, provider, toolset, spending)
     texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
     has_ended = False
     try:
@@ -33736,10 +33071,13 @@ async def run_agent(
             ended = RunDone(
                 _STOPPED, usage=spending.usage, usages=tuple(spending.usages)
             )
-            metadata = log_work(prepared, ended, spending)
-            emit = page_emitter(prepared.call)
+            call = prepared.call
+            took = work_of(prepared, ended, spending)
+            log_metadata(call.log, took)
+            emit = call.page_emitter()
             if emit:
-                chunk = closing_chunk(metadata.describe(), metadata.wire())
+                told = took if call.valves.SHOW_COST else took._replace(cost=None)
+                chunk = metadata_chunk(told)
                 connections.do_later(emit(chunk["event"]))
 
 
@@ -33785,12 +33123,12 @@ def itemize(
         bought = bought._replace(tasks=len(usages), task_money=_millionths(cost))
     elif call.agent:
         bought = bought._replace(agents=len(usages), agent_money=_millionths(cost))
-    whole = cost_of_responses(prepared, priced, output)
+    whole = prepared.cost_of(priced, output)
     if whole is None:
         return bought
 
     def money(usages: Sequence[Usage], output: Sequence[Item] = ()) -> int:
-        cost = cost_of_responses(prepared, usages, output)
+        cost = prepared.cost_of(usages, output)
         return _millionths(cost.dollars if cost else None)
 
     tokens = money(plain)
@@ -33848,7 +33186,7 @@ def check_limits(prepared: PreparedRequest) -> None:
         model = f"{model}-pro"
     if call.model.research and not call.caller.task:
         model = f"{model}-research"
-    has_price = cost_of_responses(prepared, [Usage()], ()) is not None
+    has_price = prepared.cost_of([Usage()]) is not None
     refusal = call.account.limits.refusal(model, has_price)
     if refusal:
         raise InvalidRequest(refusal, remedy="rule")
@@ -34022,7 +33360,7 @@ class _RunCounts:
             if item.get("container_id") not in self._containers:
                 unpaid.append(item)
         self._containers.update(container_ids(unpaid))
-        cost = cost_of_responses(prepared, new, unpaid)
+        cost = prepared.cost_of(new, unpaid)
         dollars = cost.dollars if cost else None
         bought = NO_PURCHASES
         if self._account.limits.is_counting:
@@ -34106,25 +33444,15 @@ _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 """A key can lack the permission (scope `api.files.write`), a gateway the address."""
 
 
-class _ChatFile(NamedTuple):
-    """A file that the code of a request gets."""
-
-    file: PythonFile
-    key: UploadKey
-    known_id: str
-    """The API's id of an earlier upload; empty if the file has to be uploaded."""
-
-
 class ChatUploads:
     """The files of one request that its code gets; each is uploaded once a day."""
 
     def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
-        """Look up which files were uploaded before; upload nothing yet."""
         self._prepared = prepared
         self._connections = connections
         call = prepared.call
         self._memory = call.memory.uploads
-        self._files: list[_ChatFile] = []
+        self._files: dict[UploadKey, PythonFile] = {}
         for file in prepared.python_files:
             key = UploadKey(
                 account=call.endpoint.account(),
@@ -34135,11 +33463,11 @@ class ChatUploads:
                 size=file.stored.size,
                 name=file.name,
             )
-            self._files.append(_ChatFile(file, key, self._memory.find(key)))
+            self._files[key] = file
 
     def status_line(self) -> str:
         """Return what is shown while files are uploaded; empty if all of them are."""
-        new = [file for file in self._files if not file.known_id]
+        new = [key for key in self._files if not self._memory.find(key)]
         return f"Copying {plural(len(new), 'file')} to Python" if new else ""
 
     async def request_with_files(self) -> PreparedRequest:
@@ -34148,14 +33476,12 @@ class ChatUploads:
         Raises InvalidRequest for a file that cannot be read or uploaded.
         """
         ids: list[str] = []
-        for chat_file in self._files:
-            file_id = chat_file.known_id
+        for key, file in self._files.items():
+            file_id = self._memory.find(key)
             if not file_id:
-                async with self._memory.turn(chat_file.key.user_id):
+                async with self._memory.turn(key.user_id):
                     # Another answer of the chat may have uploaded it meanwhile.
-                    file_id = self._memory.find(chat_file.key)
-                    if not file_id:
-                        file_id = await self._upload(chat_file.file, chat_file.key)
+                    file_id = self._memory.find(key) or await self._upload(file, key)
             if file_id:
                 ids.append(file_id)
         request = with_container_files(self._prepared.request, ids)
@@ -34166,8 +33492,8 @@ class ChatUploads:
 
         A request that failed may have named a file that is gone.
         """
-        for chat_file in self._files:
-            self._memory.forget(chat_file.key)
+        for key in self._files:
+            self._memory.forget(key)
 
     async def _upload(self, file: PythonFile, key: UploadKey) -> str:
         """Return the id of a file that was just uploaded; empty for an empty file.
@@ -34411,7 +33737,7 @@ async def answer_events(
         audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
-    lines = WaitingLines(page_emitter(call), connections)
+    lines = WaitingLines(call.page_emitter(), connections)
     presence = CallerPresence(call.caller.user_id)
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
@@ -34492,10 +33818,7 @@ class _Answer:
             parameters = call.agent.parameters
             are_shown = parameters.emit_intermediate_thoughts
             self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=True)
-            context = read_context(parameters.context)
-            cited = [
-                source_data(entry.name, entry.text, entry.url) for entry in context
-            ]
+            cited = context_sources(parameters.context)
             sources += cited
             # The page has those of an answer that goes on.
             if call.caller.is_open_webui and not call.host.continues:
@@ -34522,9 +33845,7 @@ class _Answer:
             if self._writer:
                 repairs += await self._writer.add_repair(repair)
         if isinstance(event, Status):  # its reason is for the log alone
-            reason = server_message(call.log, event.reason)
-            call.log.warn(f"{event.message} {reason}".strip())
-            event = event._replace(tried=None, reason="")
+            event = log_status(call.log, event)
         with_card = await self._artifacts.add_card(event)
         if with_card is None:
             return list(repairs)
@@ -34760,18 +34081,6 @@ _LOST = (
 )
 
 
-class _Feature(NamedTuple):
-    """What a small request tests."""
-
-    title: str
-    works: str
-    """The message if the request succeeds."""
-    fields: Item
-    """The fields of the request that use it."""
-    advice: str
-    """What an administrator can do if it fails."""
-
-
 async def _findings(
     asked: CheckedCall,
     connections: Connections,
@@ -34781,13 +34090,45 @@ async def _findings(
     for finding in await setup_findings(asked):
         yield finding
     yield await _model_list_finding(asked, connections)
-    problem = await _problem(asked, connections)
-    yield assess("A small request", "The model answers.", problem, _SKIPPED)
-    if problem:
+
+    async def try_out(
+        title: str, works: str, advice: str, fields: Mapping[str, Any]
+    ) -> Finding:
+        problem = await _problem(asked, connections, **fields)
+        return assess(title, works, problem, advice)
+
+    answers = await try_out("A small request", "The model answers.", _SKIPPED, {})
+    yield answers
+    if answers.severity:
         return
-    for feature in _features(asked):
-        problem = await _problem(asked, connections, **feature.fields)
-        yield assess(feature.title, feature.works, problem, feature.advice)
+    # What a chat with the model would use.
+    works = "Answers can be streamed."
+    advice = f"{_VERIFY} turn off ENABLE_STREAM."
+    yield await try_out("Streaming", works, advice, {"stream": True})
+    model = asked.model
+    if model.facts.summary:
+        works = "Summaries of the reasoning can be shown."
+        advice = f"{_VERIFY} set REASONING_SUMMARY to `disabled`."
+        fields: Mapping[str, Any] = {"reasoning": {"summary": "auto"}}
+        yield await try_out("Summaries", works, advice, fields)
+    model_for_tasks = task_model(asked)
+    if model_for_tasks.id != model.id:
+        works = f"{model_for_tasks.name} answers."
+        fields = {"model": model_for_tasks.id}
+        yield await try_out("TASK_MODEL", works, _TASK_ADVICE, fields)
+    hosted: Sequence[Item] = ()
+    with suppress(InvalidRequest):  # the findings about the valves tell why
+        hosted, _ = hosted_tools(asked.config, model)
+    for tool in hosted:
+        kind = tool["type"]
+        setting = TOOL_SETTINGS[kind]
+        advice = f"Check {setting.valve}."
+        if setting.user_valve:
+            advice = f"Allow it in the key's project, or turn off {setting.valve}."
+        title = tool.get("server_label") or kind
+        works = "The model can be given this tool."
+        fields = {"tools": [tool], "tool_choice": "none"}
+        yield await try_out(title, works, advice, fields)
     for number, call in enumerate(endpoints, 1):
         what = f"Entry {number} of ENDPOINTS_JSON"
         if isinstance(call, str):
@@ -34800,47 +34141,6 @@ async def _findings(
     counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
     problem = _LOST.format(counts) if counts else ""
     yield assess("Earlier reasoning", "The API left nothing out.", problem)
-
-
-def _features(call: CheckedCall) -> Iterator[_Feature]:
-    """Yield what a chat with the model would use."""
-    model = call.model
-    yield _Feature(
-        "Streaming",
-        "Answers can be streamed.",
-        {"stream": True},
-        f"{_VERIFY} turn off ENABLE_STREAM.",
-    )
-    if model.facts.summary:
-        yield _Feature(
-            "Summaries",
-            "Summaries of the reasoning can be shown.",
-            {"reasoning": {"summary": "auto"}},
-            f"{_VERIFY} set REASONING_SUMMARY to `disabled`.",
-        )
-    model_for_tasks = task_model(call)
-    if model_for_tasks.id != model.id:
-        yield _Feature(
-            "TASK_MODEL",
-            f"{model_for_tasks.name} answers.",
-            {"model": model_for_tasks.id},
-            _TASK_ADVICE,
-        )
-    hosted: Sequence[Item] = ()
-    with suppress(InvalidRequest):  # the findings about the valves tell why
-        hosted, _ = hosted_tools(call.config, model)
-    for tool in hosted:
-        kind = tool["type"]
-        setting = TOOL_SETTINGS[kind]
-        advice = f"Check {setting.valve}."
-        if setting.is_switch:
-            advice = f"Allow it in the key's project, or turn off {setting.valve}."
-        yield _Feature(
-            tool.get("server_label") or kind,
-            "The model can be given this tool.",
-            {"tools": [tool], "tool_choice": "none"},
-            advice,
-        )
 
 
 async def _model_list_finding(call: CheckedCall, connections: Connections) -> Finding:
@@ -35205,7 +34505,7 @@ class Pipe:
             fault=fault,
         )
         if permitted is not metadata:
-            note_left_out(call, {"web_search": "no permission for web search"})
+            call.note_left_out({"web_search": "no permission for web search"})
         if call.caller.streams:
             chunks = self._stream(call)
             return chunks if call.caller.has_page else event_stream(chunks)
@@ -35221,7 +34521,12 @@ class Pipe:
         """
         failed = True
         has_waited = False  # for the database, just before the last chunk
-        view = stream_view(call.caller)
+        view: NativeRenderer | ChunkRenderer
+        if call.caller.has_page:
+            # A channel shows no status lines.
+            view = _page_view(has_status_lines=not call.caller.is_in_channel)
+        else:
+            view = client_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
             async with aclosing(await self._answer(call)) as events:
@@ -35269,9 +34574,9 @@ class Pipe:
         The host would show the text of an exception. To a plain client nothing but an
         error is an HTTP error: with status 200 it would be taken for an answer.
         """
-        emit = page_emitter(call)
+        emit = call.page_emitter()
         has_lines = emit is not None and not call.caller.is_in_channel
-        view = page_view(has_status_lines=has_lines)
+        view = _page_view(has_status_lines=has_lines)
         try:
             ended = await self._watch(await self._answer(call), view, emit)
         except Exception as error:
@@ -35283,9 +34588,10 @@ class Pipe:
             if call.caller.is_open_webui:
                 await _wait_to_store(call.caller)
                 return result
-            return failed_answer(result, exception_status(error), {})
+            response = failure_response()
+            return failed_answer(response, result, exception_status(error), {})
         await _wait_to_store(call.caller)
-        return whole_result(call.caller, ended, view)
+        return _whole_result(call.caller, ended, view)
 
     async def _do_task(self, call: PipeCall) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
@@ -35294,7 +34600,7 @@ class Pipe:
         """
         text = ""
         try:
-            ended = await self._watch(await self._answer(call), page_view())
+            ended = await self._watch(await self._answer(call), _page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
@@ -35334,7 +34640,7 @@ class Pipe:
         """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
         if arrived.fault:
             raise arrived.fault
-        command = read_command(as_list(arrived.body.get("messages")))
+        command = read_command(arrived.messages)
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:
             call = await check_call(arrived)
@@ -35353,7 +34659,7 @@ class Pipe:
         request = await build_chat_request(call)
         account = call.account
         if account and account.endpoints:
-            check_again = partial(check_call, arrived._replace(account=account))
+            check_again = partial(check_call, replace(arrived, account=account))
             return answer_with_failover(
                 request, account.endpoints, check_again, self._connections
             )
@@ -35380,6 +34686,32 @@ class Pipe:
         return ended
 
 
+def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:
+    """Return what renders an answer for Open WebUI."""
+    return NativeRenderer(
+        monotonic_seconds, HostedItems, has_status_lines=has_status_lines
+    )
+
+
+def _whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
+    """Return the whole answer at once; Open WebUI also gets the output items.
+
+    A program gets the status of a failure, and what there is of an answer with it.
+    """
+    if caller.is_open_webui:
+        has_advice = bool(view.advice)
+        return page_result(ended, caller.host_model, view, has_advice=has_advice)
+    result = whole_completion(
+        ended, caller.host_model, view.report, has_format=caller.wants_format
+    )
+    if caller.reads_older_calls:
+        result = in_older_form(result)
+    if not has_failed(ended.ending):
+        return result
+    response = failure_response()
+    return failed_answer(response, result, ending_status(ended), failure_headers(ended))
+
+
 async def _wait_to_store(caller: Caller) -> None:
     """Wait for the host's database before the host stores something of an answer."""
     if caller.may_have_row:
@@ -35393,26 +34725,15 @@ async def _end_open_messages(
 
     Whoever reads a stream has their text by then. A whole answer has only what ended.
     """
-    begun: dict[int, Item] = {}
-    texts: defaultdict[int, list[str]] = defaultdict(list)
-    cut: list[Item] = []
+    messages = OpenMessages()
     async with aclosing(events):
         async for event in events:
-            match event:
-                case ItemAdded(index, item) if item_type(item) == "message":
-                    begun[index] = item
-                case TextDelta(index, "text" | "refusal", _, text):
-                    texts[index].append(text)
-                case ItemDone(index):
-                    begun.pop(index, None)
-                case RunDone() if event.ending.is_failure:
-                    for index, item in begun.items():
-                        text = "".join(texts[index])
-                        if text:
-                            message = {**item, **text_message("assistant", text)}
-                            cut.append({**message, "status": "incomplete"})
-                            yield ItemDone(index, cut[-1], shown=text)
-            if isinstance(event, RunDone):
+            messages.note(event)
+            if isinstance(event, RunDone) and event.ending.is_failure:
+                cut: list[Item] = []
+                for end in messages.end():
+                    yield end
+                    cut.append(end.item)
                 yield event._replace(output=(*event.output, *cut))
             else:
                 yield event

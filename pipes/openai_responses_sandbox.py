@@ -21,9 +21,11 @@ import hashlib
 import html
 import json
 import logging
+import math
 import mimetypes
 import os
 import platform
+import random
 import re
 import shutil
 import signal
@@ -52,6 +54,7 @@ from contextlib import (
     contextmanager,
     suppress,
 )
+from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
 from functools import partial
 from importlib import import_module
@@ -105,35 +108,23 @@ def _count_marks(text: str | bytes | bytearray, marks: str) -> int:
 
 def is_too_deep(value: object) -> bool:
     """Say whether a value has more levels than MAX_JSON_DEPTH."""
-    level: list[Any] = [value] if isinstance(value, dict | list) else []
-    for _ in range(MAX_JSON_DEPTH):
+    return any(depth > MAX_JSON_DEPTH for depth, _ in enumerate(_levels(value), 1))
+
+
+def _levels(value: object) -> Iterator[list[Any]]:
+    """Yield the objects and lists of each level that hold something.
+
+    A value that contains itself has levels without end.
+    """
+    level: list[Any] = [value] if value and isinstance(value, dict | list) else []
+    while level:
+        yield level
         below: list[Any] = []
         for parent in level:
             for part in parent.values() if isinstance(parent, dict) else parent:
                 # Most are texts: to look for them first halves the time.
                 if part.__class__ is not str and part and isinstance(part, dict | list):
                     below.append(part)
-        if not below:
-            return False
-        level = below
-    return True
-
-
-def _levels(value: object) -> Iterator[list[Any]]:
-    """Yield the values of each level, names of objects among them.
-
-    A value that contains itself has levels without end.
-    """
-    level = [value]
-    while level:
-        yield level
-        below: list[Any] = []
-        for parent in level:
-            if isinstance(parent, dict):
-                below += parent
-                below += parent.values()
-            elif isinstance(parent, list):
-                below += parent
         level = below
 
 
@@ -219,13 +210,13 @@ def json_size(value: object, most: int) -> int:
 
     Raises JsonTooLarge for more than `most`, and for too many levels.
     """
-    size = _VALUE_SIZE
-    for depth, level in enumerate(_levels(value)):
-        for part in level:
-            if isinstance(part, str):
-                size += len(part)
-            elif isinstance(part, dict | list):
-                size += _VALUE_SIZE * len(part)
+    size = 0
+    for depth, level in enumerate(_levels([value])):
+        for parent in level:
+            size += _VALUE_SIZE * len(parent)
+            parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
+            if size <= most:
+                size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
         if depth >= _MAX_VALUE_DEPTH:
@@ -270,6 +261,32 @@ def value_at(value: object, *keys: str) -> Any:
     return value
 
 
+_MAX_REFERENCE_CHARACTERS = 300
+
+
+def resolve_reference(root: JsonObject, reference: object) -> Any:
+    """Return the part of `root` that a `$ref` names, or None.
+
+    The reference is a JSON pointer after a `#`; `#` alone is the root (RFC 6901).
+    """
+    # A reference of megabytes would be split into as many steps.
+    if not isinstance(reference, str) or len(reference) > _MAX_REFERENCE_CHARACTERS:
+        return None
+    start, *steps = reference.split("/")
+    if start != "#":
+        return None
+    part: Any = root
+    for step in steps:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if not isinstance(part, list):
+            part = as_mapping(part).get(name)
+        elif name.isdecimal() and int(name) < len(part):
+            part = part[int(name)]
+        else:
+            return None
+    return part
+
+
 def as_list(value: object) -> list[Any]:
     """Return a JSON array, an empty one for anything else."""
     return value if isinstance(value, list) else []
@@ -297,6 +314,95 @@ def well_formed(text: str) -> str:
     JSON may have them ("\\ud83d"), UTF-8 has none, so that no server can send one.
     """
     return text.encode("utf-8", "replace").decode()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.clock
+#
+# Time and chance: what a test has to replace.
+# --------------------------------------------------------------------------------------
+
+
+def unix_seconds() -> int:
+    """Return the seconds since 1970, as the API and the host count them."""
+    return int(time.time())
+
+
+def monotonic_seconds() -> float:
+    """Return a time that never goes back, for measuring durations."""
+    return time.monotonic()
+
+
+def random_fraction() -> float:
+    """Return a number from 0 to 1, to spread waits."""
+    return random.random()
+
+
+def utc_today() -> date:
+    """Return today's date in UTC."""
+    return datetime.now(UTC).date()
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.waits
+#
+# How long a server asks to wait, as it writes it, and as people are told.
+# --------------------------------------------------------------------------------------
+
+
+_FIRST_DATE = 1e9
+_FIRST_DATE_IN_MS = 1e11
+"""Numbers above are times since 1970, in 2001 and in 1973, and no waits."""
+
+
+def seconds_until(reset: float) -> float:
+    """Return the seconds to wait for a time that a server names in one of three ways."""
+    if reset < _FIRST_DATE:
+        return reset
+    since_1970 = reset / 1000 if reset >= _FIRST_DATE_IN_MS else reset
+    return max(0.0, since_1970 - unix_seconds())
+
+
+MAX_WAIT_WORDS = 2000
+"""Characters of a message; what follows may quote a chat."""
+_SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
+_TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
+_WAIT_IN_WORDS = re.compile(
+    r"\b(?:try again|retry) (?:in|after) "
+    r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
+    re.IGNORECASE,
+)
+
+
+def wait_in_words(text: str) -> float | None:
+    """Return the seconds that a message asks to wait, None if it names none.
+
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    """
+    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    return read_duration(match[1]) if match else None
+
+
+def read_duration(text: str) -> float | None:
+    """Return the seconds in a text like `6m0s`, `250ms` or `20 seconds`."""
+    times = _TIME.findall(text.lower())
+    if not times:
+        return None
+    return sum(
+        float(number) * _SECONDS_OF_UNIT["ms" if unit == "milli" else unit]
+        for number, unit in times
+    )
+
+
+_UNITS_TOLD = (("days", 86_400), ("hours", 3600), ("minutes", 60), ("seconds", 1))
+
+
+def told_wait(seconds: float) -> str:
+    """Return a time to wait as people say it; it is not over before."""
+    for unit, size in _UNITS_TOLD:
+        if seconds > size:  # so that none of them is one
+            return f"{math.ceil(seconds / size)} {unit}"
+    return "a moment"
 
 
 # --------------------------------------------------------------------------------------
@@ -367,7 +473,7 @@ class ApiError(NamedTuple):
     """Whether a text came that is no JSON; a proxy may have written it."""
     reset: float | None = None
     """When the same request may succeed, as a gateway wrote it: in seconds from now, or
-    since 1970 (`retries.seconds_until`)."""
+    since 1970 (`waits.seconds_until`)."""
 
     def is_any_of(self, words: Container[str | None]) -> bool:
         """Say whether its code or its type is one of the `words`."""
@@ -382,6 +488,14 @@ class ApiError(NamedTuple):
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
+
+    @property
+    def wait(self) -> float | None:
+        """The seconds to wait that its words or a field name, None if there are none."""
+        wait = wait_in_words(self.message)
+        if wait is None and self.reset is not None:
+            return seconds_until(self.reset)
+        return wait
 
     @property
     def status(self) -> int:
@@ -432,9 +546,16 @@ class SettingFault(NamedTuple):
 NO_FAULT = SettingFault()
 
 
+OWN_MESSAGE = "-"
+"""In the place of such a word: the exception's own text is shown."""
+
+
 class ResponsesError(Exception):
     """What this package raises on purpose."""
 
+    ending: tuple[str, str] = ("", "")
+    """The kind of ending, and the word of its message (`endings.MESSAGES`); empty if that
+    depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
     is_final = False
@@ -456,6 +577,8 @@ administrator that forbids it, or what an administrator has set up."""
 
 class InvalidRequest(ResponsesError, ValueError):
     """A request that is not sent."""
+
+    ending = ("invalid", OWN_MESSAGE)
 
     def __init__(
         self,
@@ -488,7 +611,7 @@ class InvalidParameter(InvalidRequest):
 class ConnectionFailed(ResponsesError):
     """The server could not be reached, or the connection broke, also in an answer."""
 
-    failure = Failure()
+    failure: Failure | None = Failure()
 
     def __init__(
         self, message: str, *, was_sent: bool = True, fault: SettingFault = NO_FAULT
@@ -507,7 +630,7 @@ class TimedOut(ResponsesError):
 
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
-        self.kind: TimeoutKind = kind
+        self.ending = (kind, "")
         self.is_final = kind == "total_timeout"
         self.failure = None if self.is_final else Failure()
 
@@ -515,14 +638,19 @@ class TimedOut(ResponsesError):
 class ResponseLost(ResponsesError):
     """A background response that can no longer be read."""
 
+    ending = ("cut", "lost")
+
 
 class UnreadableAnswer(ResponsesError):
     """The answer does not have the form of the Responses API."""
+
+    ending = ("unreadable", OWN_MESSAGE)
 
 
 class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
+    ending = ("malformed", "too_large")
     is_final = True
 
     def __init__(self) -> None:
@@ -532,6 +660,7 @@ class AnswerTooLarge(ResponsesError):
 class MalformedEvent(ResponsesError):
     """An event of a stream cannot be read."""
 
+    ending = ("malformed", "")
     failure = Failure(error=ApiError(UNREADABLE_STREAM, param="stream"))
 
 
@@ -603,6 +732,11 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
+    printed = _STATUS_AND_WORDS.match(message)
+    is_printed = printed is not None and _says_nothing(fields.get("code"))
+    if printed and is_printed:
+        message = printed[2] or message
+        fields = {**fields, "code": printed[1]}
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -612,8 +746,9 @@ def read_api_error(wire: object) -> ApiError:
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=_NUMBER_AFTER_DOT.sub(r"[\1]", param) or None,
+        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
         message=f"{message} {raw}".strip(),
+        is_relayed=is_printed,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -622,6 +757,22 @@ def read_api_error(wire: object) -> ApiError:
             review_target=as_text(misalignment.get("review_target")),
         ),
     )
+
+
+_LIMIT_IN_WORDS = re.compile(
+    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    re.IGNORECASE,
+)
+
+
+def _limit_in_words(message: str) -> str | None:
+    """Return the limit or the safeguard that an error names in words alone.
+
+    No repair takes one away, so a user who writes such words changes nothing.
+    """
+    match = _LIMIT_IN_WORDS.match(message)
+    return match[1] if match else None
 
 
 def _read_code(
@@ -646,7 +797,7 @@ def _read_code(
         # not known.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_REFUSED_BY_OPENROUTER):
+        case "invalid_prompt" if message.startswith(_NO_POLICY):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -666,9 +817,15 @@ def _read_code(
             return "image_too_large"
         case _ if _IS_ODD_IMAGE.match(message):
             return "invalid_image_format"
+        # OpenAI, without a code
+        case _ if message.startswith("The file type you uploaded is not supported"):
+            return "unsupported_file"
         # Google, with a status of 400
         case _ if message.startswith("User location is not supported for the API"):
             return "unsupported_country_region_territory"
+        # LM Studio, with a status of 400
+        case _ if message.startswith("The model has crashed"):
+            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
@@ -687,11 +844,15 @@ _IS_ODD_IMAGE = re.compile(
     # (github/copilot-cli 2030).
     r"The image data you provided does not represent a valid image"
     r"|image media type (?:not supported|is required)"
+    # Kimi, of WebP
+    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
     # llama.cpp, Ollama and LM Studio, of a format such as WebP
     r"|Failed to load image or audio file"
     # Ollama; Google
     r"|invalid image input\Z|Unable to process input image\b"
     r"|Unable to submit request because it has a mimeType parameter with value image/"
+    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
 )
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
@@ -707,6 +868,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     for row in as_list(fields.get("details")):  # Google's, as "37s"
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
+    # DIAL, next to a server's own words (epam/statgpt-backend 199)
+    values.append(wait_in_words(as_text(fields.get("display_message"))))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -729,8 +892,10 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
-"""LM Studio joins the keys of a place with dots."""
+_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
+"""Also with that code: what it says of a request that a server behind it refused."""
+NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
+"""LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
 def _error_fields(wire: object) -> JsonObject:
@@ -882,8 +1047,12 @@ def _inner_error(text: str) -> ApiError | None:
         if _are_issues(issues):
             return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
-        printed = islice(_PRINTED_ROW.finditer(text), _MAX_ROWS)
-        rows = [_printed_row(row) for row in printed]
+        rows: list[JsonObject] = []
+        for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
+            place: list[object] = ["body"]
+            for key in _PRINTED_KEY.findall(row[1]):
+                place.append(int(key) if key.isdecimal() else key[1:-1])
+            rows.append({"loc": place, "msg": row[2][1:-1]})
         return read_api_error({"detail": rows}) if rows else None
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
@@ -892,11 +1061,34 @@ def _inner_error(text: str) -> ApiError | None:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
+    told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
+    if told and inner is None:  # the package for Go prints the error without a body
+        inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
-    return error if error.message else None
+    if not error.message:
+        return None
+    return error._replace(code=told[1]) if told and not error.code else error
+
+
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What OpenAI's package for Python prints since it leaves out the body."""
+CODES_FOR_ANYTHING = (
+    "",
+    "server_error",
+    "internal_error",
+    "api_error",
+    "upstream_error",
+)
+"""What servers have for whatever was raised in them; the words may say what it was."""
+
+
+def _says_nothing(code: object) -> bool:
+    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -914,14 +1106,8 @@ def _read_printed(text: str) -> object:
     return None
 
 
-def _printed_row(row: re.Match[str]) -> JsonObject:
-    """Return a row of FastAPI's as its body would have it."""
-    place: list[object] = ["body"]
-    for key in _PRINTED_KEY.finditer(row[1]):
-        place.append(int(key[0]) if key[0].isdecimal() else key[0][1:-1])
-    return {"loc": place, "msg": row[2][1:-1]}
-
-
+_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
+"""How OpenAI's packages for Python and Go begin the text of a refusal."""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -960,12 +1146,12 @@ _MAX_ENDS = 3
 # --------------------------------------------------------------------------------------
 
 
-MAX_NAME_LENGTH = 200
-"""Characters of a foreign name that are read; the file systems of hosts take 255 bytes.
-"""
+_MAX_FILE_NAME = 200
+"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
 _MAX_ENDING = 20
 
-_INERT_TYPES = MappingProxyType(
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+INERT_TYPES = MappingProxyType(
     {
         # Images, without SVG, which runs scripts.
         "avif": "image/avif",
@@ -989,21 +1175,17 @@ _INERT_TYPES = MappingProxyType(
         "webm": "video/webm",
         # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
         "doc": "application/msword",
-        "docx": (
-            "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-        ),
+        "docx": f"{_OFFICE}.wordprocessingml.document",
         "epub": "application/epub+zip",
         "odp": "application/vnd.oasis.opendocument.presentation",
         "ods": "application/vnd.oasis.opendocument.spreadsheet",
         "odt": "application/vnd.oasis.opendocument.text",
         "pdf": "application/pdf",
         "ppt": "application/vnd.ms-powerpoint",
-        "pptx": (
-            "application/vnd.openxmlformats-officedocument.presentationml.presentation"
-        ),
+        "pptx": f"{_OFFICE}.presentationml.presentation",
         "rtf": "application/rtf",
         "xls": "application/vnd.ms-excel",
-        "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
         # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
         "csv": "text/csv",
         "geojson": "application/geo+json",
@@ -1075,9 +1257,9 @@ def shorten_name(name: str) -> str:
     Whoever chooses a name chooses its length too, so this comes before anything else
     reads it.
     """
-    if len(name) <= MAX_NAME_LENGTH:
+    if len(name) <= _MAX_FILE_NAME:
         return name
-    return name[: MAX_NAME_LENGTH - _MAX_ENDING] + name[-_MAX_ENDING:]
+    return name[: _MAX_FILE_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
 
 
 def stored_name(name: str) -> tuple[str, str]:
@@ -1089,14 +1271,14 @@ def stored_name(name: str) -> tuple[str, str]:
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
     stem, _, ending = base.lower().rpartition(".")
-    if stem and ending in _INERT_TYPES:
-        return base, _INERT_TYPES[ending]
+    if stem and ending in INERT_TYPES:
+        return base, INERT_TYPES[ending]
     # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
     _, dot, inner = stem.rpartition(".")
-    is_inert = inner in _INERT_TYPES if dot else bool(stem)
+    is_inert = inner in INERT_TYPES if dot else bool(stem)
     if ending in _COMPRESSED_TYPES and is_inert:
         return base, _COMPRESSED_TYPES[ending]
-    return f"{base}.bin", _INERT_TYPES["bin"]
+    return f"{base}.bin", INERT_TYPES["bin"]
 
 
 def image_name(media_type: str) -> str:
@@ -1106,9 +1288,13 @@ def image_name(media_type: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# shells.valve_words
+# shells.valve_texts
 #
-# Valves that hold a list of words.
+# Valves that hold several values: lists of words, and JSON objects.
+#
+# A JSON object replaces many fields that are rarely changed. Its keys are checked one by
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
 # --------------------------------------------------------------------------------------
 
 
@@ -1143,17 +1329,6 @@ def unknown_words(
     return f"{valve} contains unknown names: {shown}. {advice}"
 
 
-# --------------------------------------------------------------------------------------
-# shells.json_valve
-#
-# A valve that holds a JSON object with documented keys.
-#
-# One such valve replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one, a key with any other
-# invalid value gets its default, and the others still apply.
-# --------------------------------------------------------------------------------------
-
-
 _Form = TypeVar("_Form", bound=BaseModel)
 
 _MAX_QUOTED = 80
@@ -1173,7 +1348,8 @@ def read_json_valve(
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
-        return form(), (f"{valve} is not a JSON object, so its defaults apply.",)
+        mistake = json_mistake(text) or "is not a JSON object"
+        return form(), (f"{valve} {mistake}, so its defaults apply.",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -1201,6 +1377,20 @@ def read_json_valve(
     return form.model_validate(accepted), tuple(problems)
 
 
+def json_mistake(text: str) -> str:
+    """Return that a text is not JSON, and where; empty if it is JSON.
+
+    The text is not quoted, because it may hold secrets.
+    """
+    try:
+        load_json(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        return "is not JSON"
+    return ""
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -1217,7 +1407,9 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            return f"`{key}` has to be {mistake['ctx']['expected']}"
+            # An empty word is what a missing key has, which nobody writes.
+            words = mistake["ctx"]["expected"].removeprefix("'', ")
+            return f"`{key}` has to be {words}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
@@ -1946,7 +2138,6 @@ class _ContainerProcess:
         self._remove_command = remove
 
     def measure_memory(self) -> int:
-        """Return 0: the daemon limits it."""
         return 0
 
     async def kill(self) -> None:
@@ -4140,20 +4331,14 @@ EmitEvent = Callable[[dict[str, Any]], Awaitable[None]]
 """Sends an event to the page of whoever asked."""
 
 
-class AttachedFile(NamedTuple):
-    """A file that the user attached to the chat."""
-
-    id: str
-    name: str
-
-
 class SandboxCall(NamedTuple):
     """Who calls, from which chat, as Open WebUI says it."""
 
     user_id: str
     chat_id: str
     message_id: str
-    attached: tuple[AttachedFile, ...]
+    attached: tuple[tuple[str, str], ...]
+    """The ids and names of files."""
     request: Any
     emit: EmitEvent | None
 
@@ -4174,11 +4359,11 @@ def read_sandbox_call(
     """Return the call that Open WebUI's reserved parameters describe."""
     known = metadata or {}
     files = known.get("files")
-    attached: list[AttachedFile] = []
+    attached: list[tuple[str, str]] = []
     for file in files if isinstance(files, list) else ():
         match file:  # notes and collections are skipped
             case {"type": "file", "id": str(file_id), "name": str(name)}:
-                attached.append(AttachedFile(file_id, name))
+                attached.append((file_id, name))
     return SandboxCall(
         user_id=str((user or {}).get("id") or ""),
         chat_id=str(known.get("chat_id") or ""),
@@ -4192,11 +4377,11 @@ def read_sandbox_call(
 async def receive_attached(sandbox: SandboxTools, call: SandboxCall) -> list[str]:
     """Put the attached files into the workspace, each once; return what is missing."""
     offered: list[OfferedFile] = []
-    for file in call.attached:
+    for file_id, name in call.attached:
         read = partial(
-            _read_attached_file, file.id, call.user_id, sandbox.max_file_bytes
+            _read_attached_file, file_id, call.user_id, sandbox.max_file_bytes
         )
-        offered.append(OfferedFile(file.id, file.name, read))
+        offered.append(OfferedFile(file_id, name, read))
     return await sandbox.receive(call.key, offered)
 
 
@@ -4260,36 +4445,6 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
     return []
-
-
-# --------------------------------------------------------------------------------------
-# owui_sandbox.options
-#
-# The settings of the sandbox in Open WebUI.
-# --------------------------------------------------------------------------------------
-
-
-class StoredSandboxOptions(SandboxOptions):
-    """What SANDBOX_OPTIONS of this tool can hold."""
-
-    hours: int = Field(
-        default=24,
-        ge=1,
-        le=720,
-        description="How long the files of a chat are kept after their last use, 1 to "
-        "720.",
-    )
-
-
-class SandboxValves(BaseModel):
-    """The settings that an administrator sees."""
-
-    SANDBOX_OPTIONS: str = Field(
-        default="",
-        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
-        "one chat, `hours` that its files are kept, `wheels` (a folder of packages to "
-        'import). Example: `{"seconds": 60, "wheels": "/srv/wheels"}`.',
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -4559,6 +4714,29 @@ _FOLDER = "openai_responses_sandbox"
 """Where the workspaces are, in the server's data folder."""
 _SECONDS_PER_HOUR = 3600.0
 _LOG = logging.getLogger("openai_responses_sandbox")
+
+
+class StoredSandboxOptions(SandboxOptions):
+    """What SANDBOX_OPTIONS of this tool can hold."""
+
+    hours: int = Field(
+        default=24,
+        ge=1,
+        le=720,
+        description="How long the files of a chat are kept after their last use, 1 to "
+        "720.",
+    )
+
+
+class SandboxValves(BaseModel):
+    """The settings that an administrator sees."""
+
+    SANDBOX_OPTIONS: str = Field(
+        default="",
+        description="A JSON object: `seconds` and `memory_mb` of one run, `disk_mb` of "
+        "one chat, `hours` that its files are kept, `wheels` (a folder of packages to "
+        'import). Example: `{"seconds": 60, "wheels": "/srv/wheels"}`.',
+    )
 
 
 class Tools:
