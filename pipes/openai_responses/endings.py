@@ -386,7 +386,8 @@ _SAME_REASONS = {
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
     if error.status:
-        return ending_of_refusal(error.status, error)._replace(kind=kind)
+        refused = ending_of_refusal(error.status, error, is_streamed=True)
+        return refused._replace(kind=kind)
     code = _find_code(error)
     word = _message_word(failure_words(error))
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
@@ -399,9 +400,11 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
-def ending_of_refusal(status: int, error: ApiError) -> Ending:
+def ending_of_refusal(
+    status: int, error: ApiError, *, is_streamed: bool = False
+) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = _message_word(refusal_words(status, error))
+    word = _message_word(refusal_words(status, error, is_streamed=is_streamed))
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):

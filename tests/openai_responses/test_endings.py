@@ -476,7 +476,6 @@ def test_redirect_is_about_the_address() -> None:
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
-        (404, ApiError(), "no Responses API", ("base_url",)),
         (404, NO_DEPLOYMENT, f"model {ASKED_MODEL} does not", ()),
         (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
         (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
@@ -563,3 +562,15 @@ def test_status_of_a_server_behind_a_gateway_says_more_than_its_own(
     words = "Error code: 404 - The model `lake` does not exist."
     message = ending_of_refusal(status, read_api_error({"detail": words})).message
     assert f"{ASKED_MODEL} does not exist" in message
+
+
+def test_only_an_answer_with_a_status_says_that_there_is_no_such_api() -> None:
+    """What streams, or passes on what another server said, has this API."""
+    refused = ending_of_refusal(404, ApiError())
+    assert "no Responses API" in refused.message
+    assert refused.fault.settings == ("base_url",)
+    behind = read_api_error({"detail": "Error code: 404 - Not Found"})
+    streamed = ending_of_failure("error", ApiError("404"))
+    for ending in (streamed, ending_of_refusal(500, behind)):
+        assert "rejected the request" in ending.message
+        assert ending.fault.settings == ()
