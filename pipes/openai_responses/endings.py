@@ -404,7 +404,8 @@ _SAME_REASONS = {
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
     if error.status:
-        return ending_of_refusal(error.status, error)._replace(kind=kind)
+        refused = ending_of_refusal(error.status, error, is_streamed=True)
+        return refused._replace(kind=kind)
     code = _find_code(error)
     word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
@@ -418,9 +419,11 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
-def ending_of_refusal(status: int, error: ApiError) -> Ending:
+def ending_of_refusal(
+    status: int, error: ApiError, *, is_streamed: bool = False
+) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = refusal_word(status, error)
+    word = refusal_word(status, error, is_streamed=is_streamed)
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -506,9 +509,9 @@ def failure_word(error: ApiError) -> str:
     return _first_with_message(failure_words(error))
 
 
-def refusal_word(status: int, error: ApiError) -> str:
+def refusal_word(status: int, error: ApiError, *, is_streamed: bool = False) -> str:
     """Return the word of a message that tells why a request was refused."""
-    return _first_with_message(refusal_words(status, error))
+    return _first_with_message(refusal_words(status, error, is_streamed=is_streamed))
 
 
 def names_model(status: int, error: ApiError) -> bool:

@@ -487,7 +487,6 @@ def test_redirect_is_about_the_address() -> None:
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
-        (404, ApiError(), "no Responses API", ("base_url",)),
         (404, NO_DEPLOYMENT, f"model {ASKED_MODEL} does not", ()),
         (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
         (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
@@ -580,3 +579,15 @@ def test_wait_that_nobody_means_is_not_told() -> None:
     """A server may send any number."""
     message = ending_of_refusal(429, ApiError(reset=9e8)).message
     assert "Wait a minute" in message
+
+
+def test_only_an_answer_with_a_status_says_that_there_is_no_such_api() -> None:
+    """What streams, or passes on what another server said, has this API."""
+    refused = ending_of_refusal(404, ApiError())
+    assert "no Responses API" in refused.message
+    assert refused.fault.settings == ("base_url",)
+    behind = read_api_error({"detail": "Error code: 404 - Not Found"})
+    streamed = ending_of_failure("error", ApiError("404"))
+    for ending in (streamed, ending_of_refusal(500, behind)):
+        assert "rejected the request" in ending.message
+        assert ending.fault.settings == ()
