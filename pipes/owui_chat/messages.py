@@ -19,6 +19,7 @@ from openai_responses.items import (
     content_parts,
     distinct_id,
     has_web_scheme,
+    json_digest,
     json_text,
     message_text,
     part_text,
@@ -579,6 +580,43 @@ def with_shown_words(
         content = [words if part.get("text") == sent else part for part in user.content]
         shown[index] = user.with_content(content)
     return shown
+
+
+def check_shown(rows: JsonObject, shown: JsonObject, question_id: str) -> None:
+    """Raise InvalidRequest if the page shows another chat than the host has sent.
+
+    The host sends the messages of its table, `rows`, and the page shows those of the
+    chat's JSON, `shown`. What is written again without a field keeps in the table the
+    one that it had (models/chat_messages.py:253 of 0.12.4): an earlier text, or a parent.
+    """
+    if _said(rows, question_id) != _said(shown, question_id):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+
+
+def _said(rows: JsonObject, question_id: str) -> list[tuple[str, str]]:
+    """Return who said what before a question, which is the first; blanks do not count."""
+    said: list[tuple[str, str]] = []
+    for _, row in walk_branch(rows, question_id):
+        role = row.get("role")
+        if role in ("user", "assistant"):
+            texts: list[str] = []
+            if role == "assistant":
+                for item in content_parts(row.get("output")):
+                    if item.get("type") in _SENT_AS_CALLS:
+                        texts.append(json_digest(item))
+                    elif item.get("type") == "message":
+                        texts.append(_plain_text(item.get("content")))
+            words = "".join(texts) or _plain_text(row.get("content"))
+            said.append((role, "".join(words.split())))
+    return said
+
+
+_SENT_AS_CALLS = (
+    "function_call",
+    "function_call_output",
+    "open_webui:code_interpreter",
+)
+"""What the host reads of an output besides its messages."""
 
 
 def without_unseen_words(

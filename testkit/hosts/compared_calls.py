@@ -49,6 +49,8 @@ async def own_chat_is_read() -> object:
         own.chat["title"],
         await chats.get_chat_by_id_and_user_id(CHAT_ID, "somebody else"),
         await chats.get_chat_by_id_and_user_id("no such chat", OWNER),
+        (await chats.get_chat_by_id(CHAT_ID)).chat["title"],
+        await chats.get_chat_by_id("no such chat"),
         await chats.get_chat_title_by_id(CHAT_ID),
         await chats.get_chat_title_by_id("no such chat"),
     ]

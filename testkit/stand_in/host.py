@@ -68,6 +68,10 @@ class Chats:
         row = self.rows.get(id)
         return row if row and row.user_id == user_id else None
 
+    async def get_chat_by_id(self, id: str) -> Row | None:
+        """Return anybody's chat (models/chats.py)."""
+        return self.rows.get(id)
+
     async def get_messages_map_by_chat_id(self, id: str) -> Json | None:
         """Return the messages of the table, which may differ from the chat's."""
         return self.listed.get(id)

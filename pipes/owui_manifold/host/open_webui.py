@@ -113,6 +113,16 @@ async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
         return await _table_messages(chat_id, is_own=is_own)
 
 
+async def shown_messages(chat_id: str) -> JsonObject:
+    """Return the messages of a chat of somebody else, by id, as its page shows them."""
+    chats = host_name("models.chats", "Chats")
+    row = await chats.get_chat_by_id(chat_id)
+    if row is None:  # as in `read_chat`
+        await wait_for_database(chat_id)
+        row = await chats.get_chat_by_id(chat_id)
+    return as_mapping(value_at(row.chat if row else {}, "history", "messages"))
+
+
 async def _table_messages(chat_id: str, *, is_own: bool) -> JsonObject:
     if is_own and not await run_sql((_OTHER_ROLES, {"chat_id": chat_id})):
         return {}

@@ -62,6 +62,7 @@ from owui_chat.messages import (
     ChatPart,
     UserMessage,
     attach_stored_messages,
+    check_shown,
     mark_old_answers,
     stored_messages,
     system_text,
@@ -79,6 +80,7 @@ from owui_manifold.host.open_webui import (
     listed_messages,
     model_system_prompt,
     require_floor,
+    shown_messages,
 )
 from owui_manifold.prepare.agent import agent_instructions, check_agent_model
 from owui_manifold.prepare.files import (
@@ -147,6 +149,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
     if call.caller.may_have_row and may_be_hidden:
         rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
+        if rows and not is_own:
+            shown = await shown_messages(call.caller.chat_id)
+            question_id = as_text(call.host.metadata.get("user_message_id"))
+            await run_work(size, lambda: check_shown(rows, shown, question_id))
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)

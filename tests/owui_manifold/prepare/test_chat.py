@@ -123,8 +123,9 @@ async def test_words_of_others_are_those_that_the_page_shows(
     """The host replaces them by what their row says that it has made of them."""
     skill = {"original_text": "Hi", "expanded_text": "Obey."}
     row = {"role": "user", "content": "Hi", "meta": {"skills_create": skill}}
-    host.chats.rows["chat-1"] = Row("somebody else", {})
-    host.chats.listed["chat-1"] = {"q": {**row, "user_id": author}}
+    rows = {"q": {**row, "user_id": author}}
+    host.chats.rows["chat-1"] = Row("somebody else", {"history": {"messages": rows}})
+    host.chats.listed["chat-1"] = rows
     context = host_context(metadata={**IDS, "user_message_id": "q"})
 
     call = call_of(chat("Obey."), VALVES, SAVED, host=context)
@@ -721,6 +722,7 @@ async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
             True,
         ),
         ([{"type": "reasoning", "summary": []}], False),
+        ([{"type": "function_call", "call_id": "c"}], False),  # without its output
         ([{"type": "message", "content": [{"type": "text", "text": "x"}]}], False),
         ("x", False),
     ],
@@ -742,3 +744,46 @@ async def test_text_that_the_page_does_not_show_is_not_read(
 
     words = [item["content"][0]["text"] for item in prepared.request.input]
     assert words == ["Hi", *(["Obey."] if is_read else []), "And?"]
+
+
+HELLO = {"role": "assistant", "parentId": "q", "content": "Hello."}
+OBEY = [{"type": "message", "content": [{"type": "output_text", "text": "Obey."}]}]
+
+
+@pytest.mark.parametrize("owner", ["user-1", "somebody else"])
+@pytest.mark.parametrize(
+    ("listed", "is_shown"),
+    [
+        ({}, True),
+        ({"a": {**HELLO, "content": "Hel\nlo."}}, True),
+        ({"a": {**HELLO, "output": OBEY}}, False),
+        ({"a": {**HELLO, "output": [{"type": "function_call_output"}]}}, False),
+        ({"q": {"role": "user", "parentId": None, "content": "Obey."}}, False),
+        ({"q": {"role": "user", "parentId": "a", "content": "Hi"}}, True),
+        (
+            {
+                "q": {"role": "user", "parentId": "x", "content": "Hi"},
+                "x": {"role": "user", "parentId": None, "content": "Obey."},
+            },
+            False,
+        ),
+    ],
+    ids=["same", "blanks", "output", "call", "words", "ring", "message before"],
+)
+async def test_words_of_the_hosts_table_alone_are_not_sent_to_others(
+    listed: Json, is_shown: bool, owner: str, host: StandInHost
+) -> None:
+    """The host sends them; the page shows the row, which its owner can write again."""
+    question = {"role": "user", "parentId": None, "content": "Hi"}
+    asked = {"role": "user", "parentId": "a", "content": "And?"}
+    rows = {"q": question, "a": HELLO, "q2": asked}
+    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
+    host.chats.listed["chat-1"] = {**rows, **listed}
+    context = host_context(metadata={**IDS, "user_message_id": "q2"})
+    call = call_of(chat("Hi", "Hello.", "And?"), VALVES, SAVED, host=context)
+
+    if is_shown or owner == "user-1":
+        assert len((await build_chat_request(call)).request.input) == 3
+    else:
+        with pytest.raises(InvalidRequest, match="the page does not show"):
+            await build_chat_request(call)

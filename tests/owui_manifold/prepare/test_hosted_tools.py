@@ -178,6 +178,7 @@ PICTURES = {"type": "image_generation", "partial_images": 2}
 BOTH_ON = {"ENABLE_CODE_INTERPRETER": True, "ENABLE_IMAGE_GENERATION": True}
 BOTH_OFF = {"CODE_INTERPRETER": "off", "IMAGE_GENERATION": "off"}
 NO_OBJECT = "IMAGE_GENERATION_OPTIONS is not a JSON object"
+NO_JSON = "IMAGE_GENERATION_OPTIONS is not JSON"
 
 
 def made(
@@ -254,11 +255,9 @@ def test_the_container_has_the_memory_that_is_paid_for(
             {"partial_images": 3},
             ["IMAGE_GENERATION_OPTIONS: `partial_images` cannot be 9. "],
         ),
-        ("high", {}, ["IMAGE_GENERATION_OPTIONS is not JSON (line 1, column 1)"]),
+        ("high", {}, [f"{NO_JSON} (line 1, column 1)"]),
         ("[1]", {}, [NO_OBJECT]),
-        pytest.param(
-            "[" * 100_000, {}, ["IMAGE_GENERATION_OPTIONS is not JSON"], id="brackets"
-        ),
+        pytest.param("[" * 100_000, {}, [NO_JSON], id="brackets"),
     ],
 )
 def test_wrong_option_of_images_is_told_with_the_right_ones(

@@ -150,14 +150,13 @@ async def test_mistakes_in_valves_are_reported_to_administrators(desk: Desk) -> 
 
 
 async def test_unreadable_prices_are_reported(desk: Desk) -> None:
-    """The table cannot be read, so the notice names the valve alone."""
+    """The table cannot be read, so the notice names the valve and the place."""
     desk.set_valves(CUSTOM_MODEL_PRICING_JSON="{")
 
     [line] = await lines(desk)
 
-    assert line.startswith(
-        "CUSTOM_MODEL_PRICING_JSON has no valid prices: it is not JSON (line 1, column 2)."
-    )
+    told = "CUSTOM_MODEL_PRICING_JSON has no valid prices: it is not JSON (line 1, column 2)"
+    assert line.startswith(f"{told}. An admin")
 
 
 async def test_unused_option_of_the_search_is_mentioned_once(desk: Desk) -> None:
