@@ -101,6 +101,7 @@ class OpenMessages:
                 self._texts[index].append(text)
             case ItemDone(index):
                 self._begun.pop(index, None)
+                self._texts.pop(index, None)
 
     def end(self) -> list[ItemDone]:
         """Return the ends of those that a failure left open, and that have a text."""

@@ -738,3 +738,25 @@ async def test_a_refusal_before_the_run_has_its_metadata(
     assert valve in turn.error
     if reader == "page":
         assert turn.lines[-1]["description"].startswith("Interrupted after")
+
+
+async def test_functions_of_old_programs_are_tools(door: Door) -> None:
+    """Where programs ask that know nothing else."""
+    function = {"name": "look_up", "parameters": {"type": "object", "properties": {}}}
+    question = Question("sim:short", body={"functions": [function], "tools": None})
+    [turn] = await door.talk(question, reader="plain-whole")
+
+    are_tools = DIFFERENCES["functions of 2023 are tools"][door.name]
+    names = [tool["name"] for tool in turn.sent.get("tools", ())]
+    assert names == ["look_up"] * are_tools
+
+
+async def test_a_name_that_ends_in_research_searches_the_web(door: Door) -> None:
+    """The answer begins with how long that takes."""
+    parameters = {"model": "gpt-6.1-sol-research"}
+    [turn] = await door.talk("sim:short", parameters=parameters)
+
+    researches = DIFFERENCES["a name may ask for research"][door.name]
+    kinds = [tool["type"] for tool in turn.sent["tools"]]
+    assert ("web_search" in kinds) is researches
+    assert ("Research takes several minutes" in str(turn.lines)) is researches

@@ -412,7 +412,7 @@ async def test_answer_that_is_asked_for_again_has_no_context_of_the_first(
 ) -> None:
     """A client chooses the ids: what was sent under the same one does not count."""
     chat.hold("rain?")
-    await chat.ask("S", "<c/>\nrain?")
-    await chat.ask("S", "rain?")
+    await chat.ask("S", "<c/>\nrain?", model=FREE)
+    await chat.ask("S", "rain?", model=FREE)
 
     assert said_to(chat) == [("S", ["<c/>\nrain?"]), ("S", ["rain?"])]
