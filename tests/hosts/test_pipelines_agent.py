@@ -239,7 +239,7 @@ async def test_a_stopped_server_is_told_with_its_reason(
 
 SILENT = "sim:chat,stall=0 hello"
 WAYS = (SILENT, "sim:slow,deltas=9999 hello", *["sim:chat,stall=12 hello"] * 98)
-BEAT = b'data: {"choices": [{'
+BEAT = b'"delta": {}, "finish_reason": null'
 
 
 async def test_a_hundred_readers_leave(
