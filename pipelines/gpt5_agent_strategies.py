@@ -2212,8 +2212,13 @@ _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a message can be found by, the most certain first."""
+def refusal_words(
+    status: int, error: ApiError, *, is_streamed: bool = False
+) -> list[str]:
+    """Return the words that a message can be found by, the most certain first.
+
+    An error that `is_streamed` came from a Responses API.
+    """
     if status < 400:
         return ["3"]
     if error.is_relayed and error.status:  # of the server behind a gateway
@@ -2240,7 +2245,7 @@ def refusal_words(status: int, error: ApiError) -> list[str]:
         # deployment for this resource does not exist".
         if _ABOUT_A_MODEL.search(error.message):
             words.append("model_not_found")
-        if not is_about_address(error):
+        if is_streamed or error.is_relayed or not is_about_address(error):
             own_word = ""
     words.append(own_word)
     if status >= 500:
@@ -3039,7 +3044,8 @@ _SAME_REASONS = {
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
     """Return the ending of a `response.failed` or an `error` event."""
     if error.status:
-        return ending_of_refusal(error.status, error)._replace(kind=kind)
+        refused = ending_of_refusal(error.status, error, is_streamed=True)
+        return refused._replace(kind=kind)
     code = _find_code(error)
     word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
@@ -3053,9 +3059,11 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
-def ending_of_refusal(status: int, error: ApiError) -> Ending:
+def ending_of_refusal(
+    status: int, error: ApiError, *, is_streamed: bool = False
+) -> Ending:
     """Return the ending of an HTTP status of 300 or more."""
-    word = refusal_word(status, error)
+    word = refusal_word(status, error, is_streamed=is_streamed)
     shown_code = ""
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
@@ -3141,9 +3149,9 @@ def failure_word(error: ApiError) -> str:
     return _first_with_message(failure_words(error))
 
 
-def refusal_word(status: int, error: ApiError) -> str:
+def refusal_word(status: int, error: ApiError, *, is_streamed: bool = False) -> str:
     """Return the word of a message that tells why a request was refused."""
-    return _first_with_message(refusal_words(status, error))
+    return _first_with_message(refusal_words(status, error, is_streamed=is_streamed))
 
 
 def names_model(status: int, error: ApiError) -> bool:
@@ -16829,6 +16837,43 @@ def with_shown_words(
     return shown
 
 
+def check_shown(rows: JsonObject, shown: JsonObject, question_id: str) -> None:
+    """Raise InvalidRequest if the page shows another chat than the host has sent.
+
+    The host sends the messages of its table, `rows`, and the page shows those of the
+    chat's JSON, `shown`. What is written again without a field keeps in the table the
+    one that it had (models/chat_messages.py:253 of 0.12.4): an earlier text, or a parent.
+    """
+    if _said(rows, question_id) != _said(shown, question_id):
+        raise InvalidRequest(_HIDDEN_MESSAGE)
+
+
+def _said(rows: JsonObject, question_id: str) -> list[tuple[str, str]]:
+    """Return who said what before a question, which is the first; blanks do not count."""
+    said: list[tuple[str, str]] = []
+    for _, row in walk_branch(rows, question_id):
+        role = row.get("role")
+        if role in ("user", "assistant"):
+            texts: list[str] = []
+            if role == "assistant":
+                for item in content_parts(row.get("output")):
+                    if item.get("type") in _SENT_AS_CALLS:
+                        texts.append(json_digest(item))
+                    elif item.get("type") == "message":
+                        texts.append(_plain_text(item.get("content")))
+            words = "".join(texts) or _plain_text(row.get("content"))
+            said.append((role, "".join(words.split())))
+    return said
+
+
+_SENT_AS_CALLS = (
+    "function_call",
+    "function_call_output",
+    "open_webui:code_interpreter",
+)
+"""What the host reads of an output besides its messages."""
+
+
 def without_unseen_words(
     parts: Sequence[ChatPart], rows: JsonObject, metadata: JsonObject
 ) -> list[ChatPart]:
@@ -24305,6 +24350,7 @@ class OpenMessages:
                 self._texts[index].append(text)
             case ItemDone(index):
                 self._begun.pop(index, None)
+                self._texts.pop(index, None)
 
     def end(self) -> list[ItemDone]:
         """Return the ends of those that a failure left open, and that have a text."""

@@ -1978,8 +1978,13 @@ _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def refusal_words(status: int, error: ApiError) -> list[str]:
-    """Return the words that a message can be found by, the most certain first."""
+def refusal_words(
+    status: int, error: ApiError, *, is_streamed: bool = False
+) -> list[str]:
+    """Return the words that a message can be found by, the most certain first.
+
+    An error that `is_streamed` came from a Responses API.
+    """
     if status < 400:
         return ["3"]
     if error.is_relayed and error.status:  # of the server behind a gateway
@@ -2006,7 +2011,7 @@ def refusal_words(status: int, error: ApiError) -> list[str]:
         # deployment for this resource does not exist".
         if _ABOUT_A_MODEL.search(error.message):
             words.append("model_not_found")
-        if not is_about_address(error):
+        if is_streamed or error.is_relayed or not is_about_address(error):
             own_word = ""
     words.append(own_word)
     if status >= 500:
