@@ -332,11 +332,10 @@ async def test_a_limit_of_a_user_holds_for_the_agents(
 async def test_no_word_and_no_mode_evades_a_limit(
     admin: User, server: OpenWebUI, simulator: Simulator
 ) -> None:
-    """Open WebUI takes some words for a yes, and the server answers without one.
+    """Open WebUI takes each word for a yes; the server answers some without a stream.
 
-    In the older mode it chooses the tools in a task, which is not counted. A word that
-    both take for a yes streams and counts: all who read the body after the filter read
-    the same.
+    In the older mode it chooses the tools in a task, which is not counted. The inlet
+    gives both the same, so that a word streams and counts.
     """
     asked = [{"role": "user", "content": "sim:short hello"}]
     async with (
@@ -345,19 +344,19 @@ async def test_no_word_and_no_mode_evades_a_limit(
         Tab(asker) as tab,
     ):
         await admin.set_global(ADMINISTRATION)
-        for value in ("no", None):
-            with pytest.raises(OpenWebUIError, match="counted only in a stream"):
-                await asker.completion(FUNCTION_CALLING, asked, stream=value)
+        with pytest.raises(OpenWebUIError, match="counted only in a stream"):
+            await asker.completion(FUNCTION_CALLING, asked, stream=None)
         for is_stored in (False, True):
             turn = await ask_in_older_mode(tab, admin, is_stored=is_stored)
             assert "Function Calling" in str(turn.error)
         assert answered(simulator) == []
 
-        streamed = asker.chunks(FUNCTION_CALLING, "hello", stream="yes")
-        chunks = [chunk async for chunk in streamed]
+        for word in ("yes", "no"):
+            streamed = asker.chunks(FUNCTION_CALLING, "hello", stream=word)
+            chunks = [chunk async for chunk in streamed]
+            assert any(chunk.get("usage") for chunk in chunks)
 
-    assert any(chunk.get("usage") for chunk in chunks)
-    assert counted_requests(server, asker) == len(chat_bodies(simulator)) == 1
+    assert counted_requests(server, asker) == len(chat_bodies(simulator)) == 2
 
 
 async def test_an_agents_instructions_are_those_of_today(
