@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.4.0.dev
+version: 1.4.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -24338,30 +24338,28 @@ class OpenMessages:
     """The messages of a run that have not ended, with their texts so far."""
 
     def __init__(self) -> None:
-        self._begun: dict[int, Item] = {}
-        self._texts: defaultdict[int, list[str]] = defaultdict(list)
+        self._open: dict[int, tuple[Item, list[str]]] = {}
 
     def note(self, event: object) -> None:
         """Note an event of the run."""
         match event:
             case ItemAdded(index, item) if item_type(item) == "message":
-                self._begun[index] = item
-            case TextDelta(index, "text" | "refusal", _, text):
-                self._texts[index].append(text)
+                self._open[index] = (item, [])
+            case TextDelta(index, "text" | "refusal", _, text) if index in self._open:
+                self._open[index][1].append(text)
             case ItemDone(index):
-                self._begun.pop(index, None)
-                self._texts.pop(index, None)
+                self._open.pop(index, None)
 
     def end(self) -> list[ItemDone]:
         """Return the ends of those that a failure left open, and that have a text."""
         ends: list[ItemDone] = []
-        for index, item in self._begun.items():
-            text = "".join(self._texts[index])
+        for index, (item, texts) in self._open.items():
+            text = "".join(texts)
             if text:
                 message = {**item, **text_message("assistant", text)}
                 cut = {**message, "status": "incomplete"}
                 ends.append(ItemDone(index, cut, shown=text))
-        self._begun = {}
+        self._open = {}
         return ends
 
 
