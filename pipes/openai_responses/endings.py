@@ -514,14 +514,18 @@ def refusal_word(status: int, error: ApiError, *, is_streamed: bool = False) -> 
     return _first_with_message(refusal_words(status, error, is_streamed=is_streamed))
 
 
-def names_model(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the model is not there, or is not for this key.
+def cause_word(error: ApiError, status: int = 0) -> str:
+    """Return the word of a message that tells why a request failed; "" if none does.
 
-    Below 400, `status` is that of a stream with an error.
+    Below 400, `status` is that of a stream, whose error may name another one.
     """
     status = status if status >= 400 else error.status
-    word = refusal_word(status, error) if status else failure_word(error)
-    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+    return refusal_word(status, error) if status else failure_word(error)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key."""
+    return cause_word(error, status) in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
 def _first_with_message(words: Iterable[str]) -> str:

@@ -14,10 +14,9 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
-from openai_responses.causes import REJECTED, has_no_credit
-from openai_responses.endings import MESSAGES, failure_word, refusal_word
+from openai_responses.causes import MAX_SEARCHED, REJECTED, has_no_credit
+from openai_responses.endings import MESSAGES, cause_word, failure_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
-from openai_responses.waits import MAX_WAIT_WORDS
 
 _PASSING_CODES = frozenset(
     {
@@ -103,7 +102,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:MAX_WAIT_WORDS]
+    words = failure.error.message[:MAX_SEARCHED]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
@@ -131,14 +130,7 @@ def _is_retried_status(status: int) -> bool:
 
 
 _LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
-"""Causes that may be told in words alone."""
-
-
-def _names_lasting_cause(error: ApiError) -> bool:
-    """Say whether the words tell why each request would fail."""
-    status = error.status
-    word = refusal_word(status, error) if status else failure_word(error)
-    return word in _LASTING_CAUSES
+"""Causes that may be told in words alone, and that each request would fail for."""
 
 
 def is_transient(failure: Failure) -> bool:
@@ -149,7 +141,7 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    is_lasting = _names_lasting_cause(error)
+    is_lasting = cause_word(error) in _LASTING_CAUSES
     is_uncertain = failure.status in _UNCERTAIN_STATUS
     if is_uncertain and is_passing(error) and not is_lasting:
         return True
@@ -179,7 +171,8 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        return not _names_lasting_cause(error) and not error.is_any_of(_KNOWN_REFUSALS)
+        is_lasting = cause_word(error) in _LASTING_CAUSES
+        return not is_lasting and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 
