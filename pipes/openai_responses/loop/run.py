@@ -135,13 +135,11 @@ async def run_rounds(
 ) -> RoundEvents:
     """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` says what the run may take and has taken; without it the budget of the
-    toolset counts from here. The run begins with `left_calls`, which an earlier run of
-    the same answer has left; they are the last items of the request's input.
+    `spending` says what the run may take and has taken; without it the usual budget
+    counts from here. The run begins with `left_calls`, which an earlier run of the same
+    answer has left; they are the last items of the request's input.
     """
-    if spending is None:
-        spending = begin_spending(toolset)
-    rounds = _Rounds(request, provider, toolset, spending)
+    rounds = _Rounds(request, provider, toolset, spending or Spending(Budget()))
     if toolset and left_calls:
         async with aclosing(rounds.resume(left_calls, toolset)) as events:
             async for event in events:
@@ -154,15 +152,6 @@ async def run_rounds(
             async for event in events:
                 yield event
     yield rounds.build_end()
-
-
-def begin_spending(toolset: Toolset | None) -> Spending:
-    """Return what a run has taken that begins now, with its budget."""
-    if toolset is None:
-        return Spending(Budget())
-    spending = Spending(toolset.budget)
-    spending.add_earlier(toolset.earlier)
-    return spending
 
 
 class _Rounds:

@@ -30,7 +30,7 @@ from openai_responses.items import CALL_OUTPUTS, Item, item_type, json_text
 from openai_responses.json_input import JsonObject, load_json
 from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.events import SpentLimit
-from openai_responses.loop.spending import Budget, EarlierSpending, PausableClock, Pause
+from openai_responses.loop.spending import PausableClock, Pause
 from openai_responses.redaction import describe_exception, redact, redact_beginning
 from openai_responses.transport.stream import NO_CARD
 
@@ -312,7 +312,6 @@ class Toolset(NamedTuple):
     """Takes lines about failed tools."""
     redacted: Callable[[str], str] = redact
     """Returns a text for the model without what only the server may know."""
-    budget: Budget = Budget()
     carries_reasoning: bool = True
     """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
@@ -320,8 +319,6 @@ class Toolset(NamedTuple):
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
     """Without one every call is made that the approver allows."""
-    earlier: EarlierSpending = EarlierSpending()
-    """What earlier runs of the same answer took of the budget."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:

@@ -1,8 +1,8 @@
 """What the request of an agent has that the one of a plain model has not.
 
-The instructions with the policies, and the tools with their guard and their budget, are
-here; `prepare/chat.py` puts the memories at the beginning of the chat. The model of a
-listed agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
+The instructions with the policies, and the tools with their guard, are here;
+`prepare/chat.py` puts the memories at the beginning of the chat. The model of a listed
+agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
 
 With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
 that has begun gets them in a developer message in front of the question, and what it
@@ -44,7 +44,7 @@ def agent_instructions(
 
 
 def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
-    """Return the tools of a chat under the guard and the budget of an agent.
+    """Return the tools of a chat under the guard of an agent.
 
     A call that failed is not made again with the same arguments. `max_calls` is the
     limit of all chats.
@@ -53,6 +53,5 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
     return toolset._replace(
         tools=tools,
         judge=tools,
-        budget=agent.parameters.budget(max_calls),
         texts=agent.parameters.call_texts(max_calls),
     )

@@ -191,7 +191,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         call=call,
         request=with_cache_comparison(call, request, stored),
         limits=_chat_limits(call, model),
-        toolset=chat_toolset(call, tools, stored),
+        toolset=chat_toolset(call, tools),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,

@@ -5,8 +5,7 @@ from functools import partial
 
 from manifold.preparation import OfferedTools
 from manifold.request_settings import call_limits
-from openai_responses.json_input import as_list, as_mapping, value_at
-from openai_responses.loop.spending import Budget, EarlierSpending
+from openai_responses.json_input import as_mapping, value_at
 from openai_responses.loop.tools import Toolset
 from owui_manifold.call.callers import given_tools
 from owui_manifold.call.context import CheckedCall
@@ -15,12 +14,9 @@ from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
 from owui_manifold.prepare.agent import agent_toolset
 from owui_manifold.prepare.remote_rules import default_remote_rule
-from owui_manifold.store.stored_chat import StoredChat
 
 
-def chat_toolset(
-    call: CheckedCall, offered: OfferedTools, stored: StoredChat | None
-) -> Toolset:
+def chat_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
@@ -44,39 +40,13 @@ def chat_toolset(
         limits=call_limits(valves, call.config.timeouts, long_running_tools(call.host)),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,
-        budget=Budget(
-            # One round more in which the model hears of the limit.
-            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
-            calls=valves.MAX_TOOL_CALLS,
-        ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
         judge=judge,
-        earlier=_earlier_spending(call, stored),
     )
     if call.agent:
         toolset = agent_toolset(call.agent, toolset, valves.MAX_TOOL_CALLS)
     return toolset
-
-
-def _earlier_spending(call: CheckedCall, stored: StoredChat | None) -> EarlierSpending:
-    """Return what an answer has taken before the host made calls of it and goes on.
-
-    A user approved them; the limits are those of the whole answer.
-    """
-    if stored is None or not call.host.metadata.get("tool_approval_resume"):
-        return EarlierSpending()
-    rounds = calls = 0
-    before = ""
-    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
-        kind = str(value_at(item, "type"))
-        if kind == "function_call":
-            calls += 1
-            if before != kind:  # the first of those that one response made
-                rounds += 1
-        if kind in ("function_call", "function_call_output"):
-            before = kind
-    return EarlierSpending(rounds, calls)
 
 
 def _has_questions_of_host(call: CheckedCall) -> bool:

@@ -10,7 +10,6 @@ from manifold.views import context_sources, log_status
 from openai_responses.items import open_calls
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.loop.run import begin_spending
 from openai_responses.loop.spending import Spending
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Timeouts
@@ -22,7 +21,12 @@ from owui_manifold.prepare.request import PreparedRequest, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.silence import WaitingLines
-from owui_manifold.run.spending import CallerPresence, check_limits, counted_run
+from owui_manifold.run.spending import (
+    CallerPresence,
+    begin_spending,
+    check_limits,
+    counted_run,
+)
 from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.artifacts import ArtifactStore
 from owui_manifold.store.writers import OutputWriter, RecordWriter, RowWriter
@@ -59,7 +63,7 @@ async def answer_events(
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
-    spending = begin_spending(prepared.toolset)
+    spending = begin_spending(prepared)
     events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:

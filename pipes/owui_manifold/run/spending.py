@@ -9,6 +9,7 @@ from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, container_ids, is_call, is_image_call, maker_of
+from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import (
     ResponseDone,
@@ -19,7 +20,7 @@ from openai_responses.loop.events import (
     ToolOutput,
 )
 from openai_responses.loop.run import run
-from openai_responses.loop.spending import Spending
+from openai_responses.loop.spending import Budget, EarlierSpending, Spending
 from openai_responses.models.usage import Usage
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import (
@@ -29,6 +30,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_host.users import user_model
+from owui_manifold.call.context import CheckedCall
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.agent import run_agent
 from owui_manifold.run.purchases import itemize
@@ -53,6 +55,43 @@ def check_limits(prepared: PreparedRequest) -> None:
     refusal = call.account.limits.refusal(model, has_price)
     if refusal:
         raise InvalidRequest(refusal, remedy="rule")
+
+
+def begin_spending(prepared: PreparedRequest) -> Spending:
+    """Return what an answer has taken that begins now or goes on, with its budget."""
+    spending = Spending(budget_of(prepared.call))
+    spending.add_earlier(earlier_spending(prepared))
+    return spending
+
+
+def budget_of(call: CheckedCall) -> Budget:
+    """Return the limits of an answer."""
+    most_calls = call.valves.MAX_TOOL_CALLS
+    if call.agent:
+        return call.agent.parameters.budget(most_calls)
+    # One round more in which the model hears of the limit.
+    return Budget(call.valves.MAX_FUNCTION_CALL_LOOPS + 1, most_calls)
+
+
+def earlier_spending(prepared: PreparedRequest) -> EarlierSpending:
+    """Return what an answer has taken before the host made calls of it and goes on.
+
+    A user approved them; the limits are those of the whole answer.
+    """
+    row = prepared.row
+    if row is None or not prepared.call.host.metadata.get("tool_approval_resume"):
+        return EarlierSpending()
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(row.chat.messages, row.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            if before != kind:  # the first of those that one response made
+                rounds += 1
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return EarlierSpending(rounds, calls)
 
 
 def counted_run(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from openai_responses.items import Item, drop_orphans, is_call, is_call_output
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.loop.run import run
-from openai_responses.loop.spending import Budget
+from openai_responses.loop.spending import Budget, Spending
 from openai_responses.loop.tools import (
     Approval,
     Approver,
@@ -389,12 +389,7 @@ class Story:
 
         within = CallLimits(2, 0.02, self.batch_seconds)
         approver = Approver(default_rule=self.rule, ask=ask)
-        return Toolset(
-            tools,
-            approver,
-            within,
-            budget=Budget(self.rounds + 1, self.most_calls),
-        )
+        return Toolset(tools, approver, within)
 
 
 STORIES = st.builds(
@@ -420,7 +415,9 @@ async def test_every_call_is_answered_on_every_path_out(story: Story) -> None:
     request = offering(story.prompt, FUNCTION, NOTE)
     async with Simulator() as sim:
         within = limits(idle=0.1, first_event=20.0)
-        stream = run(request, simulated(sim), connections, within, story.toolset(tools))
+        toolset = story.toolset(tools)
+        spending = Spending(Budget(story.rounds + 1, story.most_calls))
+        stream = run(request, simulated(sim), connections, within, toolset, spending)
         events: list[RunEvent] = []
         async with aclosing(stream):
             async for event in stream:

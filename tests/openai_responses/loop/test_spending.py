@@ -47,13 +47,19 @@ class Spender:
     """A run within a budget; `started` says in which rounds a call was allowed."""
 
     def __init__(
-        self, budget: Budget, *answers: Sequence[Item], **toolset: Any
+        self,
+        budget: Budget,
+        *answers: Sequence[Item],
+        earlier: EarlierSpending | None = None,
+        **toolset: Any,
     ) -> None:
         self.tools = MemoryTools(get_weather=seconds_long)
         self.model = ScriptedProvider(*answers)
         self.outputs: list[object] = []
         self.started: list[bool] = []
-        self._toolset = Toolset(self.tools, budget=budget, texts=TEXTS, **toolset)
+        self._toolset = Toolset(self.tools, texts=TEXTS, **toolset)
+        self._budget = budget
+        self._earlier = earlier
 
     def run(self, spending: Spending | None = None) -> RunDone:
         """Return how the run ended."""
@@ -66,6 +72,10 @@ class Spender:
     ) -> RunDone:
         """Return how the run ended, in a loop that runs."""
         ended: RunEvent | RoundEvent | None = None
+        if spending is None:
+            spending = Spending(self._budget)
+            if self._earlier:
+                spending.add_earlier(self._earlier)
         events = run_rounds(request, self.model, self._toolset, spending)
         async with aclosing(events):
             async for event in events:

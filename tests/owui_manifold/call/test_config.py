@@ -21,6 +21,7 @@ from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.valves import TOOL_SWITCHES, UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.run.spending import budget_of
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -224,7 +225,7 @@ async def test_valves_set_the_toolset() -> None:
     assert toolset.tools.parameters("now") == {"type": "object", "properties": {}}
     assert toolset.approver.rule_for("now") == "ask"
     assert toolset.limits == CallLimits(8, 11, 55, 1_700, [("crawl_*", 900)])
-    assert toolset.budget == Budget(rounds=4, calls=7)
+    assert budget_of(prepared_request.call) == Budget(rounds=4, calls=7)
     assert toolset.runs_calls is True
     toolset.log("a line")
     assert prepared_request.call.log.text().endswith("WARNING  a line")

@@ -33,6 +33,7 @@ from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import is_as_configured
 from owui_manifold.prepare.tasks import build_task_request
+from owui_manifold.run.spending import budget_of, earlier_spending
 from runs.sample import reasoning
 from stand_in.host import Row, StandInHost
 from stand_in.signing import SIGN
@@ -382,7 +383,7 @@ async def test_plain_client_runs_its_own_tools(
     assert prepared.toolset is not None
     assert prepared.toolset.runs_calls is is_ours
     # Of the rounds, the last one tells the model of the limit.
-    assert prepared.toolset.budget == Budget(rounds=11, calls=100)
+    assert budget_of(prepared.call) == Budget(rounds=11, calls=100)
 
 
 async def test_log_says_which_tool_an_effort_costs() -> None:
@@ -456,8 +457,7 @@ async def test_limits_are_those_of_the_whole_answer(
 
     prepared = await build_chat_request(call_of(chat("Hi"), VALVES, host=context))
 
-    assert prepared.toolset is not None
-    assert prepared.toolset.earlier == earlier
+    assert earlier_spending(prepared) == earlier
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from calls.sample import MODEL, RUN_ID, TOOL, call_of, chat
 from openai_responses.endings import COMPLETED, ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.loop.events import RunDone, Trace
-from openai_responses.loop.run import begin_spending
+from openai_responses.loop.spending import Budget, Spending
 from openai_responses.models.usage import Usage
 from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import AgentMode
@@ -48,7 +48,7 @@ async def job_of(is_admin: bool = False) -> PreparedRequest:
 
 def end_of(prepared: PreparedRequest, ended: RunDone) -> tuple[AnswerReport, RunDone]:
     """The figures and the end of a run that has just begun."""
-    return report_end(prepared, ended, begin_spending(prepared.toolset))
+    return report_end(prepared, ended, Spending(Budget()))
 
 
 def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:

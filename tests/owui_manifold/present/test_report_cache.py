@@ -10,7 +10,7 @@ from calls.turns import row_of
 from calls.valves import expert
 from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, Trace
-from openai_responses.loop.run import begin_spending
+from openai_responses.loop.spending import Budget, Spending
 from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
@@ -89,7 +89,7 @@ async def test_only_the_beginning_of_a_diagnosis_is_logged(host: StandInHost) ->
     prepared = await build_chat_request(call_of(chat("Hi"), valves))
     diagnosis = {"type": "t" * 40, "reason": "r" * 41, "more": "x"}
     ended = RunDone(COMPLETED, trace=Trace("req_1", cache=diagnosis))
-    report_end(prepared, ended, begin_spending(prepared.toolset))
+    report_end(prepared, ended, Spending(Budget()))
 
     line = f"prompt cache: type {'t' * 40}, reason {'r' * 40}, cache_missed_tokens None"
     assert prepared.call.log.text().splitlines()[-1].endswith(line)

@@ -7,13 +7,13 @@ import pytest
 
 from calls.sample import TOOL, call_of, chat, host_context, valves_for
 from openai_responses.loop.events import RunDone, RunEvent
-from openai_responses.loop.run import begin_spending
 from openai_responses.loop.spending import EarlierSpending
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import TextDelta
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.agent import run_agent
+from owui_manifold.run.spending import begin_spending
 from simulator import Simulator
 from stand_in.host import StandInHost, host_callable
 
@@ -51,11 +51,11 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     prepared = await build_chat_request(call)
     assert prepared.toolset
     assert call.agent
-    toolset = prepared.toolset._replace(earlier=EarlierSpending(rounds=3, calls=2))
     shown: list[RunEvent] = []
-    spending = begin_spending(toolset)
+    spending = begin_spending(prepared)
+    spending.add_earlier(EarlierSpending(rounds=3, calls=2))
     run = run_agent(
-        prepared, call.agent, toolset, prepared.limits, connections, spending
+        prepared, call.agent, prepared.toolset, prepared.limits, connections, spending
     )
     async with aclosing(run) as events:
         async for event in events:
