@@ -49,10 +49,11 @@ def settings_of_valves(
         threshold = max(compaction_tokens, _MIN_THRESHOLD)
         compaction = {"type": "compaction", "compact_threshold": threshold}
         defaults["context_management"] = [compaction]
+    if not valves.PARALLEL_TOOL_CALLS:
+        defaults["parallel_tool_calls"] = False
     return Settings(
         summary=None if summary == "disabled" else summary,
         stream=streams and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=given_values(defaults),
     )
 

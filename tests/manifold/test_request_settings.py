@@ -55,7 +55,8 @@ def test_what_nobody_chose_is_not_sent() -> None:
     """Ids that are not known, a summary that is disabled, the API's own defaults."""
     assert settings() == Settings(defaults={"safety_identifier": "u"})
     closed = settings(ENABLE_STREAM=False, PARALLEL_TOOL_CALLS=False)
-    assert (closed.stream, closed.parallel_tool_calls) == (False, False)
+    assert not closed.stream
+    assert closed.defaults["parallel_tool_calls"] is False
     assert not settings(streams=False).stream
 
 

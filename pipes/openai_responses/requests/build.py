@@ -176,7 +176,6 @@ class Settings(NamedTuple):
     """How long a background answer may take, for less money; empty: not at all."""
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
     defaults: JsonObject = MappingProxyType({})
 
 
@@ -230,7 +229,6 @@ def build_request(
         "stream": settings.stream and given.get("enable_stream", True),
         "text": text or None,
         "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
         "reasoning": reasoning,
         "include": [name for name in includes if name] or None,
         **settings.defaults,

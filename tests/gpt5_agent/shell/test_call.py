@@ -263,7 +263,7 @@ def test_valves_become_the_engines_settings() -> None:
     assert settings.verbosity == "high"
     assert settings.stream is True
     assert not asked({"stream": True}, ENABLE_STREAM=False).settings.stream
-    assert settings.parallel_tool_calls is False
+    assert settings.defaults["parallel_tool_calls"] is False
     assert request.limits.retries.max_retries == 4
     assert request.limits.timeouts.idle == 77
     assert request.own_tools.limits.seconds == 5
