@@ -9,13 +9,14 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import AbstractContextManager, aclosing
+from typing import Any
 
 from openai_responses.causes import FLEX_UNAVAILABLE, is_final
 from openai_responses.clock import random_fraction
 from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import Failure, MalformedEvent, ResponsesError
-from openai_responses.items import is_call, open_calls
+from openai_responses.items import is_call, json_digest, open_calls
 from openai_responses.json_input import as_text
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.background_attempt import BackgroundAttempt
@@ -45,6 +46,8 @@ class Attempts:
         """The events of the run that cannot be read, by what they are."""
         self._call_ids: set[str] = set()
         """Those of all calls of the run."""
+        self._taken: list[Any] = []
+        """What the last request that was answered asked for (`frame`)."""
 
     async def generate(
         self, request: ResponsesRequest, first_index: int = 0
@@ -86,7 +89,10 @@ class Attempts:
                 yield event
         server = self._server
         if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
-            server.connections.took.first_time(_frame(server, attempt.request))
+            frame = attempt.request.frame()
+            if frame != self._taken:  # most rounds ask for the same
+                self._taken = frame
+                server.connections.took.first_time(_frame_name(server, frame))
         output = attempt.response.output
         # Called for every response, because it counts them.
         used_up = limits.count_response(self._usages, output)
@@ -171,7 +177,7 @@ class _NextAttempt:
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
                 server = attempt.server
-                frame = _frame(server, self.request)
+                frame = _frame_name(server, self.request.frame())
                 tried = blind_repair(
                     sent,
                     failure,
@@ -194,9 +200,9 @@ class _NextAttempt:
         return Status(tried.repair.message, tried, reason)
 
 
-def _frame(server: Server, request: ResponsesRequest) -> str:
-    """Return a name of a request to a server, but for its chat."""
-    return f"{server.endpoint.account()} {request.frame()}"
+def _frame_name(server: Server, frame: list[Any]) -> str:
+    """Return a name of what a server is asked for; of many tools it takes long."""
+    return f"{server.endpoint.account()} {json_digest(frame)}"
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:

@@ -22,7 +22,6 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     item_type,
-    json_digest,
     tool_kind,
     with_item_id,
 )
@@ -125,15 +124,15 @@ class ResponsesRequest(BaseModel):
         """Return what is sent, with a name of each item."""
         return sent_request(self._unrepaired(), self.repairs)
 
-    def frame(self) -> str:
-        """Return a name of what is asked for, whatever the chat and whoever asks."""
+    def frame(self) -> list[Any]:
+        """Return what is asked for, whatever the chat and whoever asks."""
         fields = [value for name, value in self if name not in _OF_ONE_CHAT]
         changes = [
             repr(repair)
             for repair in self.repairs
             if not isinstance(repair, ChatRepair)
         ]
-        return json_digest([fields, changes])
+        return [fields, changes]
 
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
