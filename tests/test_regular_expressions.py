@@ -55,6 +55,9 @@ MADE_IN_FUNCTIONS: Mapping[str, Sequence[str]] = {
         *texts_of("openai_responses.causes", "_PHRASES"),
         *texts_of("openai_responses.causes", "_CERTAIN_PHRASES"),
     ],
+    "openai_responses.errors: phrase": texts_of(
+        "openai_responses.errors", "_CODES_OF_WORDS"
+    ),
     "openai_responses.repairs.refusal: phrase": [
         text
         for name in vars(import_module("openai_responses.repairs.finding"))
