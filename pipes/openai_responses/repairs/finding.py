@@ -11,7 +11,7 @@ exists in the request, or on words that the request could not have said.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -473,7 +473,10 @@ def blind_repair(
     are not the cause. Those that the server took with another chat go late.
     """
     steps = _blind_steps(
-        sent, failure, knows_options=knows_options, took_options=took_options
+        failure,
+        Refusal(failure.error, sent),
+        knows_options=knows_options,
+        took_options=took_options,
     )
     for repair in steps:
         if _is_worth_trying(repair, sent):
@@ -482,35 +485,20 @@ def blind_repair(
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
+    failure: Failure, refusal: Refusal, *, knows_options: bool, took_options: bool
 ) -> list[Repair]:
     """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
     status = failure.status or 0
-    last = sent.last_name
+    last = refusal.sent.last_name
     if error.code == UNREADABLE_STREAM:
         return [LeaveOutParameter("stream")]
     if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
         return [LeaveOutReasoning(last)]
-    is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
-    has_files = any(has_media(row.item) for row in sent.items)
-    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
-    is_key_error = _KEY_ERROR.fullmatch(error.message) is not None
-    is_unexpected = status == 500 and (is_unhandled or is_key_error)
-    parameter = Refusal(error, sent).parameter
-    # A parameter that guards stays, and with it the refusal.
-    is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
+    has_files = any(has_media(row.item) for row in refusal.sent.items)
     word = refusal_word(status, error)
-    # The words of a chat are too many: they are most of it. Too many items become fewer.
-    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
-    if not (is_unclear or is_unexpected) or is_about_guard or is_too_long:
+    if not _may_be_about_chat(failure, refusal, word, has_files=has_files):
         return []
-    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
-    if is_missing and not error.names_a_place:
-        is_of_the_api = error.type == "invalid_request_error"
-        names_model = "model" in error.message.lower()
-        if not is_of_the_api or names_model or is_about_address(error):
-            return []  # the address or the model is wrong
 
     # Other servers refuse options and tools before they ask the model. To tune an
     # answer matters less than the chat, and tools matter more.
@@ -519,7 +507,7 @@ def _blind_steps(
         PlainItems(last, has_files),
         WordsAlone(last),
     ]
-    names_a_part = error.names_a_place or bool(parameter)
+    names_a_part = error.names_a_place or bool(refusal.parameter)
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
         steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
@@ -528,8 +516,37 @@ def _blind_steps(
         return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
     # If the list of tools is the cause, and no tool is named: few other servers have
     # tools of their own, and the functions may matter more.
-    is_about_tools = outer_name(parameter) == "tools"
+    is_about_tools = outer_name(refusal.parameter) == "tools"
     return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
+
+
+def _may_be_about_chat(
+    failure: Failure, refusal: Refusal, word: str, *, has_files: bool
+) -> bool:
+    """Say whether less of the chat may remove a refusal that names nothing.
+
+    `word` is that of its message.
+    """
+    error = failure.error
+    status = failure.status
+    if status == 500:
+        is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+        is_unclear = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
+    else:
+        is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    # A parameter that guards stays, and with it the refusal.
+    guards = GUARDS & refusal.sent.payload.keys()
+    if not is_unclear or is_too_long or outer_name(refusal.parameter) in guards:
+        return False
+    # A 404, also of a bridge in a stream: is the address or the model wrong?
+    is_missing = status == 404 or error.status == 404
+    if not is_missing or error.names_a_place:
+        return True
+    is_of_the_api = error.type == "invalid_request_error"
+    names_model = "model" in error.message.lower()
+    return is_of_the_api and not names_model and not is_about_address(error)
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -731,63 +748,62 @@ def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(limit, is_lasting=False)
 
 
+_REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
+    "tool_choice": LeaveOutToolChoice(),
+    "background": LeaveOutBackground(),
+    "instructions": StateInstructions(),  # a request that has them stays as it is
+    **{key: LeaveOutToolField(key) for key in PERMIT_NOTHING},
+}
+
+
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
     is_named = bool(refusal.named_parameter)
     path = refusal.parameter
     outer = outer_name(path)
-    if outer not in ("reasoning", "text"):  # of which each field goes on its own
+    # Each field of these two goes on its own, but the format, which LM Studio lacks
+    # (lmstudio-bug-tracker 1576).
+    if outer not in ("reasoning", "text") or path == "text.format":
         path = outer
-    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
-        path = outer
-    if path == "tool_choice":
-        yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
-    if path == "background":
-        yield TriedRepair(LeaveOutBackground(), is_named=is_named)
-    if path == "instructions":  # a request that has them stays as it is
-        yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in PERMIT_NOTHING:
-        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
-    if path not in MAY_BE_LEFT_OUT:
+    if path in _REPAIRS_OF_PARAMETERS:
+        yield TriedRepair(_REPAIRS_OF_PARAMETERS[path], is_named=is_named)
+    if path in MAY_BE_LEFT_OUT:
+        is_any = refusal.is_unknown
+        if path == "reasoning.effort":
+            yield from _by_effort(refusal, is_named=is_named)
+            # If what the server named in its place is refused as well, no value is taken.
+            asked = value_at(payload, "reasoning", "effort")
+            is_any = is_any or any(
+                isinstance(repair, ReplaceEffort) and repair.allowed == asked
+                for repair in refusal.sent.repairs
+            )
+        refused_value = "" if is_any else value_digest(payload, path)
+        yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
-            is_hosted = tool.get("type") not in CALLED_BY_NAME
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
-            if refusal.is_unknown and is_hosted and has_field:
+            if has_field and tool.get("type") not in CALLED_BY_NAME:
                 yield _without_tool(refusal, tool, is_named=is_named)
-        return
-    is_any = refusal.is_unknown
-    if path == "reasoning.effort":
-        quoted = refusal.quoted_words
-        of_tools = _EFFORT_WITH_TOOLS in refusal.words
-        asked = value_at(payload, "reasoning", "effort")
-        nearest = _nearest_effort(asked or (of_tools and _OWN_EFFORT), quoted) or ""
-        # A model that takes `default` thinks or does not, and knows no amounts.
-        if of_tools or (nearest and "default" not in quoted):
-            repair = ReplaceEffort(as_text(asked), nearest, of_tools)
-            yield TriedRepair(repair, is_named=is_named)
-        # If what the server named in its place is refused as well, no value is taken.
-        is_any = is_any or any(
-            isinstance(repair, ReplaceEffort) and repair.allowed == asked
-            for repair in refusal.sent.repairs
+
+
+def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
+    """Yield the effort that is nearest to the refused one, or none next to tools."""
+    quoted = refusal.quoted_words
+    of_tools = _EFFORT_WITH_TOOLS in refusal.words
+    asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
+    wanted = asked or (_OWN_EFFORT if of_tools else "")
+    nearest = ""
+    if wanted in REASONING_EFFORTS:
+        rank = REASONING_EFFORTS.index
+        # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+        others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
+        nearest = min(
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
         )
-    refused_value = "" if is_any else value_digest(payload, path)
-    yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
-
-
-def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
-    """Return the effort that is nearest to the one that was asked for."""
-    if asked not in REASONING_EFFORTS:
-        return None
-    wanted = REASONING_EFFORTS.index(str(asked))
-    nearest = None
-    least_distance = len(REASONING_EFFORTS)
-    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
-    for rank, effort in enumerate(REASONING_EFFORTS):
-        distance = abs(rank - wanted)
-        if effort in quoted and effort != asked and distance < least_distance:
-            nearest = effort
-            least_distance = distance
-    return nearest
+    # A model that takes `default` thinks or does not, and knows no amounts.
+    if of_tools or (nearest and "default" not in quoted):
+        repair = ReplaceEffort(asked, nearest, of_tools)
+        yield TriedRepair(repair, is_named=is_named)
