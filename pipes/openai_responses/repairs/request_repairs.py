@@ -403,13 +403,13 @@ class LeaveOutField(RequestRepair):
     def apply(self, payload: Payload) -> Payload:
         if not may_lose_field(self.kind, self.keys):
             return payload
-        return _change_items(payload, self._shorten)
 
-    def _shorten(self, item: Item) -> Item:
-        if item_type(item) != self.kind:
-            return item
-        shorter: Item = _without_key(item, self.keys)
-        return shorter
+        def shorten(item: Item) -> Item:
+            is_meant = item_type(item) == self.kind
+            shorter: Item = _without_key(item, self.keys) if is_meant else item
+            return shorter
+
+        return _change_items(payload, shorten)
 
 
 def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
@@ -514,16 +514,15 @@ def _without_empty_texts(item: Item) -> Item:
         if isinstance(content, str) and not content.strip():
             changed[key] = _EMPTY_TEXT
         elif isinstance(content, list):
-            kept = [part for part in content if not _is_empty_text(part)]
+            kept: list[Any] = []
+            for part in content:
+                text = as_mapping(part).get("text")
+                if not isinstance(text, str) or text.strip():
+                    kept.append(part)
             changed[key] = kept or [
                 {**part, "text": _EMPTY_TEXT} for part in content[:1]
             ]
     return changed
-
-
-def _is_empty_text(part: object) -> bool:
-    text = as_mapping(part).get("text")
-    return isinstance(text, str) and not text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -840,6 +839,27 @@ def sent_request(
 ) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
+    First the items come to their places; the other repairs leave them there.
+    """
+    repaired, rows = _place_items(payload, repairs, names=names)
+    for repair in repairs:
+        if isinstance(repair, PlainItems | WordsAlone):
+            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        if isinstance(repair, RequestRepair) and not is_applied:
+            repaired = repair.apply(repaired)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _place_items(
+    payload: Payload, repairs: Sequence[Repair], *, names: bool
+) -> tuple[Payload, list[NamedItem]]:
+    """Return a body after the repairs that add, join, move or take items, with its rows.
+
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
@@ -865,19 +885,7 @@ def sent_request(
         if outputs in repairs:
             rows = outputs.change_rows(rows)
             break
-    # Then the repairs of requests that leave the items in their places.
-    repaired = {**lowered, "input": [row.item for row in rows]}
-    for repair in repairs:
-        if isinstance(repair, PlainItems | WordsAlone):
-            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
-        if isinstance(repair, RequestRepair) and not is_applied:
-            repaired = repair.apply(repaired)
-    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
-        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
-    sent = zip(rows, repaired["input"], strict=True)
-    items = [row._replace(item=item) for row, item in sent]
-    return SentRequest(repaired, items, payload, tuple(repairs))
+    return {**lowered, "input": [row.item for row in rows]}, rows
 
 
 def outer_name(path: str) -> str:
