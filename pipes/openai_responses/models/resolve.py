@@ -73,6 +73,12 @@ class ResolvedModel(NamedTuple):
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
+    def fit_effort(self, effort: str | None) -> str | None:
+        """Return an effort that is asked for as the model takes it; None for none."""
+        if effort == "max" and self.facts.efforts:  # the highest of the model
+            return self.facts.efforts[-1]
+        return effort if effort and self.takes_effort(effort) else None
+
 
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})

@@ -354,7 +354,7 @@ def _named_by_change(
     chat, it is over.
     """
     names = {row.name for row in rows}
-    changed: dict[ItemChange, set[str]] = defaultdict(set)
+    changed = defaultdict[ItemChange, set[str]](set)
     for repair in repairs:
         if repair.last_name and repair.last_name not in names:
             continue

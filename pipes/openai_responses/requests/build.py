@@ -31,7 +31,6 @@ from openai_responses.json_input import (
     clamp_number,
     parse_json_object,
 )
-from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.refusal import SentRequest
@@ -197,12 +196,13 @@ def build_request(
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
 
-    effort = given["reasoning"].get("effort") or settings.effort or model.effort
-    if effort == "max" and facts.efforts:  # the highest of the model
-        effort = facts.efforts[-1]
-    elif effort and not model.takes_effort(effort):
-        effort = None
+    asked_effort = given["reasoning"].get("effort") or settings.effort
+    effort = model.fit_effort(asked_effort or model.effort)
     effort_in_use = effort or facts.default_effort
+    # "logprobs are not supported with reasoning models." (recorded, 630)
+    takes_sampling = facts.sampling == "always"
+    if facts.sampling == "with_none":
+        takes_sampling = effort_in_use == "none"
 
     tools = list(settings.tools)
     if effort_in_use == "minimal":
@@ -220,6 +220,8 @@ def build_request(
         reasoning = _build_reasoning(model, effort, given, settings)
         if settings.encrypted_reasoning:
             includes.insert(0, "reasoning.encrypted_content")
+    if given.get("logprobs") is True and takes_sampling:
+        includes.append(_LOGPROBS)
 
     fields: dict[str, Any] = {
         "model": model.id,
@@ -234,9 +236,14 @@ def build_request(
         **passed_on,
     }
     fields |= _background_fields(fields, settings)
-    _fit_to_model(fields, facts, effort_in_use)
-    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
-        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
+    if not takes_sampling:
+        for name in SAMPLING:
+            fields.pop(name, None)
+    length = fields.get("max_output_tokens")
+    if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
+        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
     return ResponsesRequest(**fields)
 
 
@@ -254,30 +261,6 @@ def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]
         background["background_options"] = {"completion_window": window}
         background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     return background
-
-
-def _fit_to_model(
-    fields: dict[str, Any], facts: ModelFacts, effort: str | None
-) -> None:
-    """Remove sampling that a model refuses, and bring the length into its bounds."""
-    if not _takes_sampling(facts, effort):
-        for name in SAMPLING:
-            fields.pop(name, None)
-    length = fields.get("max_output_tokens")
-    if length is not None:
-        # Below 16, or above the model's maximum, the API refuses the request.
-        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
-        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-
-
-def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
-    """Say whether a model takes what `SAMPLING` names, with the effort in use.
-
-    "logprobs are not supported with reasoning models." (recorded, 630)
-    """
-    if facts.sampling == "with_none":
-        return effort == "none"
-    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
