@@ -607,21 +607,7 @@ class ResponseState:
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        items = map(_in_api_form, content_parts(response.get("output")))
-        output = [item for item in items if not self._is_of_server(item)]
-        # Gateways that answer without items have the text as OpenAI's packages join it.
-        text = as_text(response.get("output_text"))
-        if text and not any(map(_is_answer, chain(self._items, output))):
-            output.append(text_message("assistant", text))
-        for position, item in self._match(output):
-            # SGLang's router has an empty message there, in the place of calls. Alone,
-            # it is the answer.
-            is_nothing = item_type(item) == "message" and not message_text(item)
-            if position is not None or not is_nothing or not self._items:
-                events += self._end(position, _NOWHERE, item)
-        if event.status != "failed":
-            events += self._end_open(event.status, has_snapshot=bool(output))
+        events = self._end_items(event)
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
@@ -634,6 +620,25 @@ class ResponseState:
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone()]
+
+    def _end_items(self, event: FinalResponse) -> list[RunEvent]:
+        """End the items of the response as its final snapshot says."""
+        events: list[RunEvent] = []
+        items = map(_in_api_form, content_parts(event.response.get("output")))
+        output = [item for item in items if not self._is_of_server(item)]
+        # Gateways that answer without items have the text as OpenAI's packages join it.
+        text = as_text(event.response.get("output_text"))
+        if text and not any(map(_is_answer, chain(self._items, output))):
+            output.append(text_message("assistant", text))
+        for position, item in self._match(output):
+            # SGLang's router has an empty message there, in the place of calls. Alone,
+            # it is the answer.
+            is_nothing = item_type(item) == "message" and not message_text(item)
+            if position is not None or not is_nothing or not self._items:
+                events += self._end(position, _NOWHERE, item)
+        if event.status != "failed":
+            events += self._end_open(event.status, has_snapshot=bool(output))
+        return events
 
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
