@@ -196,7 +196,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
-    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max. The
+    last word of a fine-tuned model is its owner's.
     """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
