@@ -31,6 +31,7 @@ from openai_responses.json_input import (
     clamp_number,
     parse_json_object,
 )
+from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.refusal import SentRequest
@@ -208,18 +209,11 @@ def build_request(
     if effort_in_use == "minimal":
         tools = [tool for tool in tools if not tool_kind(tool).refused_at_minimal]
 
-    text: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = text.pop("verbosity", None) or settings.verbosity
-    if verbosity and facts.verbosity:
-        text["verbosity"] = verbosity
-
     # An unknown model reasons if an effort is set.
-    reasoning: dict[str, Any] | None = None
+    reasons = facts.reasoning or effort is not None
     includes = [tool_kind(tool).include for tool in tools]
-    if facts.reasoning or effort:
-        reasoning = _build_reasoning(model, effort, given, settings)
-        if settings.encrypted_reasoning:
-            includes.insert(0, "reasoning.encrypted_content")
+    if reasons and settings.encrypted_reasoning:
+        includes.insert(0, "reasoning.encrypted_content")
     if given.get("logprobs") is True and takes_sampling:
         includes.append(_LOGPROBS)
 
@@ -228,14 +222,15 @@ def build_request(
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": text or None,
+        "text": _build_text(facts, given, settings),
         "tools": tools or None,
-        "reasoning": reasoning,
         "include": [name for name in includes if name] or None,
         **settings.defaults,
         **passed_on,
     }
     fields |= _background_fields(fields, settings)
+    if reasons:
+        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
     if not takes_sampling:
         for name in SAMPLING:
             fields.pop(name, None)
@@ -283,6 +278,17 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
     return kept, messages
+
+
+def _build_text(
+    facts: ModelFacts, given: JsonObject, settings: Settings
+) -> dict[str, Any] | None:
+    """Return the `text` of a request; the caller's own keys have priority."""
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
+    return text or None
 
 
 def _build_reasoning(
