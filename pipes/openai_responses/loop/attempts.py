@@ -7,7 +7,7 @@ unchanged, if waiting may help.
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager, aclosing
 from typing import Any
 
@@ -87,27 +87,29 @@ class Attempts:
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
+        yield self._answer_of(attempt, self._usages[earlier_count:])
+
+    def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
+        """Return the answer that the last attempt brought; `usages` are those of all."""
         server = self._server
-        if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
+        ending = attempt.ending
+        if ending.kind == "completed" and not server.endpoint.serves_openai:
             frame = attempt.request.frame()
             if frame != self._taken:  # most rounds ask for the same
                 self._taken = frame
                 server.connections.took.first_time(_frame_name(server, frame))
         output = attempt.response.output
         # Called for every response, because it counts them.
-        used_up = limits.count_response(self._usages, output)
-        wants_to_continue = bool(open_calls(output)) or any(
-            map(is_approval_request, output)
-        )
-        ending = attempt.ending
+        used_up = server.limits.count_response(self._usages, output)
+        is_open = bool(open_calls(output)) or any(map(is_approval_request, output))
         # A failure ends the run by itself, and its cause is what counts.
-        if used_up and wants_to_continue and not ending.is_failure:
+        if used_up and is_open and not ending.is_failure:
             ending = Ending("incomplete", message=used_up)
-        yield ModelAnswer(
+        return ModelAnswer(
             ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
-            usages=tuple(self._usages[earlier_count:]),
+            usages=tuple(usages),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
             has_shown=attempt.has_shown,
