@@ -10,6 +10,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
+from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import Toolset
 from openai_responses.repairs.request_repairs import (
     LeaveOutParameter,
@@ -57,9 +58,11 @@ async def report(
     request: ResponsesRequest | None = None,
     within: Limits = AT_ONCE,
     toolset: Toolset | None = None,
+    spending: Spending | None = None,
 ) -> list[RunEvent]:
     """Return what a run reports; its last event, and only that, says how it ended."""
-    reported = run(request or asking(), endpoint, connections, within, toolset)
+    asked = request or asking()
+    reported = run(asked, endpoint, connections, within, toolset, spending)
     events = [event async for event in reported]
     *before, last = [isinstance(event, RunDone) for event in events]
     assert last
@@ -144,11 +147,12 @@ class Runs:
         asked: str | ResponsesRequest,
         within: Limits = AT_ONCE,
         toolset: Toolset | None = None,
+        spending: Spending | None = None,
     ) -> Told:
         """Ask the simulator; what a run with tools tells of its output holds."""
         request = asking(asked) if isinstance(asked, str) else asked
         way = simulated(sim)
-        events = await report(self.connections, way, request, within, toolset)
+        events = await report(self.connections, way, request, within, toolset, spending)
         if toolset is not None:
             assert_output_holds(events)
         sent = [request.body for request in sim.requests]

@@ -7,7 +7,7 @@ import pytest
 
 from openai_responses.items import Item
 from openai_responses.loop.events import ToolOutput
-from openai_responses.loop.spending import Budget
+from openai_responses.loop.spending import Budget, Spending
 from openai_responses.loop.tools import Approval, Approver, AskedCall, Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import refused_pair, replay_items, replay_output
@@ -55,10 +55,15 @@ def toolset_for(person: Person | None, **more: Any) -> Toolset:
 
 
 async def told_of(
-    runs: Runs, sim: Simulator, toolset: Toolset, scenario: str = "mcp-approval"
+    runs: Runs,
+    sim: Simulator,
+    toolset: Toolset,
+    scenario: str = "mcp-approval",
+    spending: Spending | None = None,
 ) -> tuple[Told, list[list[Item]]]:
     """What the run of a scenario tells, and the input of each request."""
-    told = await runs.of(sim, offering(f"sim:{scenario}"), toolset=toolset)
+    request = offering(f"sim:{scenario}")
+    told = await runs.of(sim, request, toolset=toolset, spending=spending)
     return told, [body["input"] for body in told.sent]
 
 
@@ -199,8 +204,9 @@ async def test_answered_approval_is_replayed_as_a_call(
     runs: Runs, sim: Simulator
 ) -> None:
     """The next question comes with the last one told as a call: no approval twice."""
-    toolset = toolset_for(Person(False, True), budget=Budget(3))
-    told, inputs = await told_of(runs, sim, toolset, "mcp-approval-forever")
+    toolset = toolset_for(Person(False, True))
+    spending = Spending(Budget(3))
+    told, inputs = await told_of(runs, sim, toolset, "mcp-approval-forever", spending)
 
     first, second, third, fourth = inputs
     asked = received(sim, 0)
