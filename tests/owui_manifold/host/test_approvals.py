@@ -360,7 +360,7 @@ def toolset(mode: str, rules: str = "", caller: Caller = SAVED, **more: Any) -> 
         caller,
         host=host_context(HOST_TOOLS, metadata=metadata),
     )
-    return chat_toolset(call, offer_tools(None, [], [SPEC]), None)
+    return chat_toolset(call, offer_tools(None, [], [SPEC]))
 
 
 async def left(toolset: Toolset, *calls: Item) -> list[str]:
