@@ -158,6 +158,8 @@ def failure_words(error: ApiError) -> list[str]:
 _UNCERTAIN_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
+_TOO_SLOW = (504, 524)
+"""Statuses of a gateway, the second one Cloudflare's, that waited for a server."""
 _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
@@ -176,7 +178,8 @@ def refusal_words(
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        is_gateways = status >= 500 and status not in _TOO_SLOW
+        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -240,11 +243,11 @@ _PHRASES = (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
-        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI, Z.AI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
-        r"|`inputs` tokens \+ `max_new_tokens` must"
+        r"|`inputs` tokens \+ `max_new_tokens` must|prompt exceeds max length"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -266,7 +269,7 @@ _PHRASES = (
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not in v1/responses|support the '\S{0,20}/responses' API"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -329,9 +332,10 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # xAI, as a 429 (continuedev/continue 10373)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
     (
-        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        r"\AYour team \S{1,64} has either used all available credits or reached its"
+        r"|\AInsufficient (balance|credits|funds)\b",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),

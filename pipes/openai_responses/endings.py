@@ -73,6 +73,10 @@ _NO_CREDIT = (
 )
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_TOO_LATE = (
+    "The model's server did not answer a gateway in front of it in time (HTTP {status}). "
+    "Try again, or choose a lower effort."
+)
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
@@ -230,6 +234,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,
+        "504": _TOO_LATE,
+        "524": _TOO_LATE,
         "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
@@ -550,7 +556,8 @@ def failure_status(failure: Failure) -> str:
     if status == 200:  # in a stream, only the error says more
         is_busy = failure.error.is_any_of(_BUSY)
         status = 429 if is_busy else failure.error.status or status
-    cause = causes.get(status, f"has trouble (HTTP {status})")
+    says = "rejected the request" if status in (400, 405, 422) else "has trouble"
+    cause = causes.get(status, f"{says} (HTTP {status})")
     return f"The model's server {cause}."
 
 

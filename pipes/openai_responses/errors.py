@@ -396,14 +396,13 @@ def _read_code(
     code = fields.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
         code = str(code)
-    word = as_text(code)
-    word = _SAME_CODES.get(word, word)
+    word = _SAME_CODES.get(as_text(code), as_text(code))
     match word:
-        # At OpenRouter, also the code of a chat that is too long, and of a field that is
-        # not known.
+        # At OpenRouter, also the code of a chat that is too long, of a field that is not
+        # known, and of whatever a server behind it refuses.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_NO_POLICY):
+        case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -508,8 +507,11 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
-"""Also with that code: what it says of a request that a server behind it refused."""
+_OF_A_POLICY = re.compile(
+    r"\binvalid prompt\b|flagged|polic(y|ies)|violat|safety|limited access",
+    re.IGNORECASE,
+)
+"""What OpenAI says where that code means one."""
 NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
@@ -595,6 +597,8 @@ _SAME_CODES = {
     "AllocationQuota.FreeTierOnly": "insufficient_quota",
     "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # OpenAI, in a stream, of a user whose access it has limited (anomalyco/opencode 15776)
+    "cyber_policy_violation": "cyber_policy",
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429

@@ -151,8 +151,9 @@ def is_transient(failure: Failure) -> bool:
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or is_lasting
         return not is_told or failure_word(error) == "server_is_overloaded"
-    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
-    if failure.status == 500 and is_lasting:
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0),
+    # gateways 502 of each refusal behind them (farion1231/cc-switch 6982).
+    if failure.status in (500, 502) and is_lasting:
         return False
     return _is_retried_status(failure.status)
 

@@ -574,6 +574,26 @@ OpenRouter's account that forbids all providers | 404
 LM Studio's crash | 400 | broken inside
     {"error":{"message":"The model has crashed without additional information. (Exit
     code: 18446744072635812000)"}}
+Bedrock's model at another path | 400 | not there
+    {"error":{"code":"validation_error","message":"The model 'nvidia.nemotron-nano-9b-v2'
+    does not support the '/openai/v1/responses'
+    API","param":null,"type":"invalid_request_error"}}
+Z.AI's context behind cc-switch | 502 | too long
+    CC Switch local proxy failed while handling Codex endpoint /responses. Provider:
+    Zhipu GLM; upstream_status: HTTP 400; cause: Prompt exceeds max length
+OpenRouter's code for what MiniMax refused | 400
+    {"error":{"message":"invalid params, invalid chat setting
+    (2013)","code":"invalid_prompt"}}
+    => The model's server rejected the request with HTTP 400 (invalid_request). An
+    administrator can find the details in the log.
+Cloudflare, of a server that took too long | 524
+    <nginx example.com | 524: A timeout occurred>
+    => The model's server did not answer a gateway in front of it in time (HTTP 524). Try
+    again, or choose a lower effort.
+gateway of AWS, of a server that took too long | 504
+    {"message":"Endpoint request timed out"}
+    => The model's server did not answer a gateway in front of it in time (HTTP 504). Try
+    again, or choose a lower effort.
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
@@ -700,6 +720,17 @@ FAILED_EVENTS = {
         {"type": "odd_error", "message": "No."},
         "The model's server reported an error (odd_error). Try again. An "
         "administrator can find the details in the log.",
+    ),
+    "user whose access is limited": (
+        {
+            "type": "invalid_request",
+            "code": "cyber_policy_violation",
+            "message": "This user's access to gpt-5.3-codex has been temporarily limited.",
+            "param": "safety_identifier",
+        },
+        "OpenAI declined to answer, because the answer could help attack computers "
+        "(cyber_policy). Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
     ),
 }
 """Errors that come in a stream, or with the status 200, and the messages about them."""

@@ -144,6 +144,11 @@ NEVER = [None, None]
             NEVER,
             id="a missing model",
         ),
+        pytest.param(
+            Failure(502, ApiError(message="cause: Prompt exceeds max length")),
+            NEVER,
+            id="a full context behind a gateway",
+        ),
     ],
 )
 def test_trouble_without_a_cause_is_tried_once_more(
@@ -193,6 +198,7 @@ def test_wish_of_the_server_and_code_decide(
             message="Your team t-1 has either used all available credits or reached its "
             "monthly spending limit.",
         ),
+        ApiError(type="AI_APICallError", message="Insufficient balance. Recharge."),
     ],
 )
 def test_a_used_up_quota_is_never_tried_again(error: ApiError) -> None:

@@ -46,6 +46,11 @@ class GrowingParts:
         """Whether anything has come."""
         return any(any(deltas) for deltas in self._deltas.values())
 
+    @property
+    def whole(self) -> str:
+        """All that has come, joined."""
+        return "".join(chain.from_iterable(self._deltas.values()))
+
     def text_of(self, part: TextPlace) -> str:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))

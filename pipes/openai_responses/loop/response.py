@@ -630,7 +630,9 @@ class ResponseState:
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
             output.append(text_message("assistant", text))
-        for position, item in self._match(output):
+        counts = Counter(map(item_type, output))
+        new = [item for item in output if not self._is_joined(item, counts)]
+        for position, item in self._match(new):
             # SGLang's router has an empty message there, in the place of calls. Alone,
             # it is the answer.
             is_nothing = item_type(item) == "message" and not message_text(item)
@@ -662,6 +664,25 @@ class ResponseState:
                     final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
         return events
+
+    def _is_joined(self, item: Item, counts: Counter[str]) -> bool:
+        """Say whether one item has the texts of several that came, and nothing else.
+
+        LiteLLM streams a text, a thought, and a text, and has one message in the end.
+        """
+        kind = item_type(item)
+        is_alone = counts[kind] == 1
+        is_text = kind in _TEXT_TYPES and not item.get("encrypted_content")
+        if not is_alone or not is_text:
+            return False
+        came: list[str] = []
+        for position in range(self._begin, len(self._items)):
+            if item_type(self._items[position]) == kind:
+                ended = item_texts(self._ended.get(position, {}))
+                grown = self._open.get(position) or GrowingParts(ended)
+                came.append(grown.whole)
+        whole = "".join(text for _, text in item_texts(item))
+        return sum(map(bool, came)) > 1 and whole == "".join(came)
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the positions of the items of the final snapshot, if they are known."""
@@ -696,8 +717,7 @@ _OPENED_BY = {
     "reasoning": NO_THOUGHT,
 }
 """Items that their texts alone open."""
-
-
+_TEXT_TYPES = {item_type(item) for item in _OPENED_BY.values()}
 _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 

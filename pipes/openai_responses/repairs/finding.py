@@ -277,8 +277,10 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         [LeaveOutFunctions()],
     ),
     (
-        # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
-        r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+        # llama.cpp, of search and Python as well as of tools of Codex; small gateways;
+        # MiniMax (decolua/9router 2509).
+        r"'type' of tool must be 'function'|only \W?function\W? tools are supported"
+        r"|\binvalid tool type\b",
         [OfferFunctionsAlone()],
     ),
     (
@@ -759,8 +761,8 @@ _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
-    is_named = bool(refusal.named_parameter)
     path = refusal.parameter
+    is_named = path == refusal.named_path
     outer = outer_name(path)
     # Each field of these two goes on its own, but the format, which LM Studio lacks
     # (lmstudio-bug-tracker 1576).

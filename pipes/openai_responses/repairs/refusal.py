@@ -65,8 +65,9 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
-    rf"|`{_NAME}` must be one of\b"
+    # Groq (Alishahryar1/free-claude-code 1348), DashScope (VicBilibily/GCMP 384);
+    # gateways; Volcengine.
+    rf"|[`']{_NAME}[`'] must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
     rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
@@ -117,9 +118,12 @@ _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
 """What pydantic writes, which servers of vLLM's kind use."""
+_PARAMETER_IN_PRINT = re.compile(rf"\bvalidation errors? for \w{{1,64}}\n{_NAME}\n")
+"""What pydantic prints of a body (Cerebras, egoist/chatwise-releases 1325)."""
 _PARAMETERS_IN_WORDS = (
     _PARAMETER_IN_WORDS,
     _PARAMETER_IN_LOC,
+    _PARAMETER_IN_PRINT,
     _LACKING_PARAMETER,
     _REASONING_VALUE,
 )
@@ -420,10 +424,26 @@ class Refusal:
 
     @cached_property
     def parameter(self) -> str:
-        """The path of the parameter that `param` or the words name; empty for none."""
-        if self.named_parameter:
-            return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
-        relayed = self.error.param or ""
+        """The path of the parameter that `param` or the words name; empty for none.
+
+        A `param` may be a word for the server's own check, and the words the place.
+        """
+        named = self.named_path
+        if re.split(r"\W", named)[0] in self.sent.payload:
+            return named
+        in_words = self._parameter_in_words
+        has_words = in_words.partition(".")[0] in self.sent.payload
+        return in_words if has_words or not named else named
+
+    @property
+    def named_path(self) -> str:
+        """What `param` names, under the API's own name."""
+        return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
+
+    @property
+    def _parameter_in_words(self) -> str:
+        """The path of the parameter that the words name; empty for none."""
+        relayed = (self.error.is_relayed and self.error.param) or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return _OTHER_NAMES.get(relayed, relayed)
         match: re.Match[str] | None = None

@@ -826,3 +826,28 @@ def test_response_that_begins_again_and_again_takes_linear_work() -> None:
         return count_work(begin_again)
 
     assert work_of(200) < 2.5 * work_of(100)
+
+
+@pytest.mark.parametrize("name", [0, "new"])
+@pytest.mark.parametrize("is_thought", [False, True])
+def test_snapshot_that_joins_what_came_apart_repeats_nothing(
+    name: int | str, *, is_thought: bool
+) -> None:
+    """It may name the joined item as it named the first piece (LiteLLM)."""
+    call = wire.call_item("look", "{}", at=1)
+    if is_thought:
+        first, last = (wire.reasoning((t,), at=at, sealed="") for at, t in PIECES)
+        joined_item = wire.reasoning_item("Hello world", at=name, sealed="")
+    else:
+        first, last = (wire.message(t, at=at) for at, t in PIECES)
+        joined_item = wire.message_item("Hello world", at=name)
+    came = [*first, wire.done(call, at=1), *last]
+    state, told = fed(*came, wire.completed(joined_item, call))
+    apart = fed(*came, wire.completed(first[-1]["item"], call, last[-1]["item"]))
+    assert (state.output, told) == (apart[0].output, apart[1])
+    cut = output_of(*came[:-1], wire.completed(joined_item, call))
+    texts = [dict(item_texts(item)) for item in state.output]
+    assert [dict(item_texts(item)) for item in cut] == texts
+
+
+PIECES = ((0, "Hello"), (2, " world"))

@@ -321,6 +321,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Bedrock doesn't support tool calling without `tools=` param specified.",
             CallsAsWords(LAST),
         ),
+        ("[m] [400]: invalid params, invalid tool type: (2013)", OfferFunctionsAlone()),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
@@ -397,6 +398,9 @@ VALUE = parameter("top_p", 0.5)
             "litellm.UnsupportedParamsError: x don't support top_p=0.5. Only 1 is.",
             TOP_P,
         ),
+        # DashScope, and what pydantic prints.
+        ("'top_p' must be one of: 0.1, 0.9", VALUE),
+        ("1 validation error for Request\ntop_p\n  Input should be 1", VALUE),
     ],
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
@@ -1586,3 +1590,13 @@ def test_server_that_streams_nothing_in_the_background_is_asked_without_it() -> 
     no = words("OGX does not yet support 'stream' and 'background' together.")
     tried = find(no, background=True)
     assert (tried.repair, tried.is_lasting) == (LeaveOutBackground(), True)
+
+
+def test_param_may_be_a_word_for_the_check_that_failed() -> None:
+    """The words name the parameter then (Cerebras)."""
+    said = "1 validation error for Request\ntop_p\n  Input should be 1"
+    error = ApiError("wrong_api_format", param="validation_error", message=said)
+    tried = find(error, top_p=0.5)
+    assert (tried.repair, tried.is_named) == (VALUE, False)
+    named = find(error._replace(param="truncation"), top_p=0.5, truncation="auto")
+    assert (named.repair, named.is_named) == (parameter("truncation", "auto"), True)
