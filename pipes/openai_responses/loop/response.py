@@ -485,8 +485,6 @@ class ResponseState:
             # The page has shown the call under the id that came first; without one
             # it would not be known.
             item = {**item, "name": name, "call_id": known["call_id"]}
-        if is_call(item) and not as_text(item.get("name")):
-            item = {**item, "name": _NO_NAME}
         if _lacks_call_id(item):
             item = {**item, "call_id": f"call_{new_ulid()}"}
         events: list[RunEvent] = []
@@ -680,9 +678,6 @@ class ResponseState:
 _GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
-_NO_NAME = "unnamed"
-"""Of a call whose server sends none: the API refuses a request with such a call
-(ormandj/sglang-glm53-flash-sm120 5)."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
 _NEWEST = 8

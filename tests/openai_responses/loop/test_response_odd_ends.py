@@ -124,11 +124,6 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [CUT_CALL],
             id="a call that was cut off has no arguments yet",
         ),
-        pytest.param(
-            [wire.done({**LOOK, "name": None}), EMPTY_END],
-            [{**LOOK, "name": "unnamed"}],
-            id="a call never gets its name",
-        ),
         *(
             pytest.param(
                 [wire.added(item), EMPTY_END], [], id=f"nothing came of a {kind}"
