@@ -1616,9 +1616,10 @@ def test_tool_with_a_refused_schema_stays_with_a_simpler_one(
     assert tried.repair == PlainSchemas()
     assert tried.is_named is not bool(name)
     # What is remembered comes in any order.
-    for repairs in ((PlainSchemas(), tool(look)), (tool(look), PlainSchemas("look"))):
-        offered = asking(**fields, repairs=repairs).payload()["tools"]
-        assert [row["name"] for row in offered] == ["b"]
+    for simpler in (PlainSchemas(), PlainSchemas("look"), LeaveOutOptions()):
+        for repairs in ((simpler, tool(look)), (tool(look), simpler)):
+            offered = asking(**fields, repairs=repairs).payload()["tools"]
+            assert [row["name"] for row in offered] == ["b"]
 
 
 ANY = {"type": "object", "properties": {"a": {}}}
