@@ -311,7 +311,7 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
     ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
-        rf"{NO_ROUTE} that can handle the requested parameters",
+        rf"{NO_ROUTE} that (?:can handle|support)",
         [LeaveOutOptions(), LeaveOutFunctions()],
     ),
     # OGX (1.5.0), of a streamed answer that lasts longer than its connection.

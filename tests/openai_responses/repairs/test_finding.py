@@ -1635,11 +1635,12 @@ def test_list_of_tools_that_is_refused_costs_one_answer_its_tools() -> None:
     assert not first.is_lasting
 
 
-ROUTES = words("No endpoints found that can handle the requested parameters. To learn")
-
-
-def test_model_without_a_route_for_the_parameters_gets_fewer() -> None:
+@pytest.mark.parametrize(
+    "lack", ["can handle the requested parameters", "support the provided 'x' value"]
+)
+def test_model_without_a_route_for_the_parameters_gets_fewer(lack: str) -> None:
     """Tomorrow another provider may be up."""
-    tried = repairs_in_turn(Failure(404, ROUTES))
+    error = words(f"No endpoints found that {lack}. To learn more, visit")
+    tried = repairs_in_turn(Failure(404, error))
     assert tried[:2] == [LeaveOutOptions(), LeaveOutFunctions()]
-    assert not find(ROUTES, 404).is_lasting
+    assert not find(error, 404).is_lasting
