@@ -206,6 +206,9 @@ def refusal_words(
     return words
 
 
+NO_ROUTE = "No endpoints found"
+"""What OpenRouter says, with a status of 404, of the providers that are up now; others may
+be tomorrow."""
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -213,7 +216,7 @@ type and names no place, either."""
 
 def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
+    if error.param or error.names_a_place or error.message.startswith(NO_ROUTE):
         return False
     is_of_the_api = error.type == "invalid_request_error"
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)

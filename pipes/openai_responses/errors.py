@@ -373,8 +373,8 @@ def read_api_error(wire: object) -> ApiError:
 
 
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
-    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
 """The limit or the safeguard that an error names in words alone.

@@ -189,19 +189,26 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 _PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
 
 
-def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+_RESULTS = ("tool", "function")
+"""The roles of the results of calls."""
+
+
+def _with_call_ids(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Yield messages in which calls and results have ids, in the form of today.
 
     Ollama's clients send none. The older form of Chat Completions has none, either: an
-    answer has one `function_call`, and its result the role `function`. A result without
-    an id belongs to the first open call of its name, or to the first one at all.
+    answer has one `function_call`, and its result the role `function`. Continue gives a
+    result an id of its own (continuedev/continue 11175). A result without an id of a
+    call belongs to the first open call of its name, or to the first one at all.
     """
     count = 0
     # Of the last answer with calls: their ids in order, and by the names of the tools.
     waiting: deque[str] = deque()
     waiting_by_name: dict[str, deque[str]] = {}
     answered: set[str] = set()
-    for message in messages:
+    known: set[str] = set()
+    """The ids of all calls so far."""
+    for index, message in enumerate(messages):
         role = message.get("role")
         calls = content_parts(message.get("tool_calls"))
         older_call = message.get("function_call")
@@ -210,7 +217,10 @@ def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if role == "assistant" and calls:
             waiting.clear()
             waiting_by_name.clear()
-            answered.clear()
+            # A result that names its call has it, also after one that names none.
+            following = (messages[at] for at in range(index + 1, len(messages)))
+            results = takewhile(lambda row: row.get("role") in _RESULTS, following)
+            answered = {str(row.get("tool_call_id") or "") for row in results}
             for number, call in enumerate(calls):
                 call_id = str(call.get("id") or "")
                 if not call_id:
@@ -220,16 +230,18 @@ def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
                 name = as_text(value_at(call, "function", "name"))
                 waiting.append(call_id)
                 waiting_by_name.setdefault(name, deque()).append(call_id)
+            known.update(waiting)
             yield {**message, "tool_calls": calls}
-        elif role in ("tool", "function"):
-            call_id = str(message.get("tool_call_id") or "")
+        elif role in _RESULTS:
+            named_id = str(message.get("tool_call_id") or "")
+            call_id = named_id if named_id in known else ""
             name = as_text(message.get("tool_name") or message.get("name"))
             for queue in (waiting_by_name.get(name), waiting):
                 while queue and not call_id:
                     first = queue.popleft()
                     call_id = "" if first in answered else first
             answered.add(call_id)
-            yield {**message, "role": "tool", "tool_call_id": call_id}
+            yield {**message, "role": "tool", "tool_call_id": call_id or named_id}
         else:
             yield message
 

@@ -466,6 +466,8 @@ def test_each_code_has_its_message(words: str) -> None:
         assert words in ending_of_failure("failed", ApiError(code)).message, code
 
 
+NO_PROVIDER = "No endpoints found that can handle the requested parameters. To learn"
+NO_LIMIT = '"max_output_tokens" not permitted'
 LONG_CALL_ID = "Invalid 'input[3].call_id': string too long."
 """Not of a text: the chat is not too long."""
 
@@ -490,6 +492,8 @@ def test_redirect_is_about_the_address() -> None:
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
         (404, NO_DEPLOYMENT, f"model {ASKED_MODEL} does not", ()),
         (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
+        (404, ApiError("404", message=NO_PROVIDER), "request with HTTP 404.", ()),
+        (400, read_api_error({"detail": NO_LIMIT}), "at max_output_tokens.", ()),
         (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
         (418, ApiError(), "with HTTP 418. An administrator", ()),
         (429, ApiError(), "Wait a minute", ()),

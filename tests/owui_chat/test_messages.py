@@ -525,6 +525,21 @@ def test_calls_of_clients_that_number_none_keep_their_results() -> None:
     ]
 
 
+def test_result_with_an_id_of_its_own_belongs_to_an_open_call() -> None:
+    """Continue gives some such ids; a result that names its call has it."""
+    calls = [{"id": id, "function": {"name": "now"}} for id in ("c1", "c2")]
+    results = [
+        {"role": "tool", "tool_call_id": id, "content": id}
+        for id in ("tc_1", "c1", "tc_2", "")
+    ]
+    chat: list[Json] = [{"role": "assistant", "tool_calls": calls}, *results]
+
+    made = [ToolCall(id, "now", "{}") for id in ("c1", "c2")]
+    read = [ToolMessage("c2", "tc_1"), ToolMessage("c1", "c1")]
+    left = [ToolMessage("tc_2", "tc_2"), ToolMessage("", "")]
+    assert parse_messages(chat)[1] == [*made, *read, *left]
+
+
 def test_older_form_of_calls_is_read() -> None:
     """Programs for the first function calling of Chat Completions still run."""
     made = {"name": "now", "arguments": "{}"}

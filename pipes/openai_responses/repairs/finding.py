@@ -16,7 +16,12 @@ from itertools import chain
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools
-from openai_responses.causes import IMAGE_CODES, NO_CREDIT_CODES, is_about_address
+from openai_responses.causes import (
+    IMAGE_CODES,
+    NO_CREDIT_CODES,
+    NO_ROUTE,
+    is_about_address,
+)
 from openai_responses.endings import MESSAGES, refusal_word
 from openai_responses.errors import (
     UNREAD_REASONING,
@@ -58,6 +63,7 @@ from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
     PERMIT_NOTHING,
+    SIMPLIFYING,
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
@@ -86,6 +92,7 @@ from openai_responses.repairs.request_repairs import (
     StateIds,
     StateInstructions,
     TextOutputs,
+    before_repairs,
     may_lose_field,
     outer_name,
     value_digest,
@@ -248,8 +255,6 @@ _NOT_TOGETHER = (
     r"|tool use with function calling is unsupported"
 )
 """What Gemini says of its own tools next to functions; alone it takes them."""
-_OF_TODAYS_ROUTES = "No endpoints found"
-"""What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
 """What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
 gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
@@ -273,7 +278,9 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # of llama.cpp, with a status of 500; Groq; LiteLLM.
         r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
         r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
-        r"|tool calling`? is not supported|does not support parameters: \['tools'",
+        r"|tool calling`? is not supported|does not support parameters: \['tools'"
+        # OpenAI, in Chat Completions, which a gateway may use (julep-ai/julep 1542).
+        r"|\btools (?:is|are) not supported (?:in|by|with|for) this model",
         [LeaveOutFunctions()],
     ),
     (
@@ -303,6 +310,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"stream must be set to true|only supports? stream mode"
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
+    ),
+    # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
+    (
+        rf"{NO_ROUTE} that (?:can handle|support)",
+        [LeaveOutOptions(), LeaveOutFunctions()],
     ),
     # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
     (
@@ -406,6 +418,8 @@ _BLAMES_ANOTHER = frozenset({200, 405, 500})
 (DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
+_OF_ITS_SCHEMA = r"\bschema\b|\]\.parameters\b"
+"""What is in the words about a tool whose parameters are refused."""
 _UNREACHED = "retrieving tool list"
 """What the API writes of a remote MCP server that may be there again soon."""
 
@@ -452,7 +466,7 @@ def find_repair(
         candidates = _by_credit(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
-    may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
+    may_pass = is_trouble or NO_ROUTE in failure.error.message
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             is_lasting = tried.is_lasting and not may_pass
@@ -518,8 +532,12 @@ def _blind_steps(
         return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
     # If the list of tools is the cause, and no tool is named: few other servers have
     # tools of their own, and the functions may matter more.
-    is_about_tools = outer_name(refusal.parameter) == "tools"
-    return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
+    if outer_name(refusal.parameter) != "tools":
+        return plain
+    fewer: list[Repair] = [OfferFunctionsAlone()]
+    if refusal.parameter == "tools" and _UNREACHED not in error.message:
+        fewer += [PlainSchemas(), LeaveOutFunctions()]
+    return [*fewer, *plain]
 
 
 def _may_be_about_chat(
@@ -614,11 +632,11 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _REASONING_NOT_TAKEN, LeaveOutReasoning(last))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
-        yield _without_tool(refusal, tool)
+        yield from _without_tool(refusal, tool)
     for tool in declared_tools(refusal.sent.payload):
         if tool.get("type") == "image_generation":
-            drawing = _without_tool(refusal, tool).repair
-            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
+            drawing = [tried.repair for tried in _without_tool(refusal, tool)]
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, *drawing)
 
 
 def _by_words(refusal: Refusal, phrase: str, *repairs: Repair) -> Iterator[TriedRepair]:
@@ -641,7 +659,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown and key in PERMIT_NOTHING:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
-        yield _without_tool(refusal, tool, is_named=is_named)
+        yield from _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     is_instructing = place.value.get("role") in INSTRUCTING
@@ -665,11 +683,27 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
 
 def _without_tool(
     refusal: Refusal, tool: Item, *, is_named: bool = False
-) -> TriedRepair:
-    """Return the repair of a tool; a server that is not reached may be back soon."""
+) -> Iterator[TriedRepair]:
+    """Yield the repairs of a tool; a server that is not reached may be back soon.
+
+    A tool whose schema is refused is kept with a simpler one. If the next is refused,
+    there may be many: one MCP server has made them all.
+    """
+    sent = refusal.sent
+    name = tool_name(tool)[:_MAX_NAME]
+    is_of_schema = refusal.place and "parameters" in refusal.place.keys
+    if is_of_schema or refusal.says(_OF_ITS_SCHEMA):
+        known = {row.name for row in sent.repairs if isinstance(row, PlainSchemas)}
+        if name not in known:
+            yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
+    own = tool
+    for whole in declared_tools(before_repairs(sent, SIMPLIFYING)):
+        is_same_type = whole.get("type") == tool.get("type")
+        if is_same_type and tool_name(whole)[:_MAX_NAME] == name:
+            own = whole
     is_lasting = _UNREACHED not in refusal.words
-    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
-    return TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
+    repair = LeaveOutTool(json_digest(own), name)
+    yield TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
 
 
 def _without_item(
@@ -788,7 +822,7 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
             if has_field and tool.get("type") not in CALLED_BY_NAME:
-                yield _without_tool(refusal, tool, is_named=is_named)
+                yield from _without_tool(refusal, tool, is_named=is_named)
 
 
 def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:

@@ -64,8 +64,10 @@ class _Plainer:
             properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
-            demanded = {name for name in required if isinstance(name, str)}
-            plain["required"] = [name for name in properties if name in demanded]
+            texts = {name for name in required if isinstance(name, str)}
+            demanded = [name for name in properties if name in texts]
+            if demanded:
+                plain["required"] = demanded
         if kind == "array":
             items = {} if is_last else meant.get("items")
             plain["items"] = self.plain(items, depth + 1)

@@ -80,7 +80,7 @@ _LACKING_PARAMETER = re.compile(
     rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
-    rf"|\bproperty '{_NAME}' is unsupported"
+    rf"|\bproperty '{_NAME}' is unsupported|[\"'`]{_NAME}[\"'`] not permitted\b"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
     rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
     rf"|\bdon't support {_NAME}="  # LiteLLM, of a value

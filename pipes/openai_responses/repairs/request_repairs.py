@@ -296,6 +296,11 @@ class LeaveOutTool(RequestRepair):
     def message(self) -> str:
         return _refused_message(f"the tool {self.name[:64]}")
 
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, where the tool may be a simpler one."""
+        tools = declared_tools(before_repairs(sent, SIMPLIFYING))
+        return any(json_digest(tool) == self.digest for tool in tools)
+
     def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
@@ -333,22 +338,35 @@ def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
+@dataclass(frozen=True, slots=True)
 class PlainSchemas(RequestRepair):
-    """All functions have schemas of types, names and descriptions alone."""
+    """Functions have schemas of types, names and descriptions alone.
 
-    message = (
-        "The model's server cannot read a tool's parameters: sending simpler ones."
-    )
+    If only one of them was refused, the others stay as they are.
+    """
+
+    name: str = ""
+    """Of the one function; empty for all."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server cannot read a tool's parameters: sending simpler ones."
+        )
 
     def apply(self, payload: Payload) -> Payload:
-        tools = list(as_list(payload.get("tools")))
-        for number, tool in enumerate(tools):
-            if tool.get("type") == "function":
-                plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
-                if plain.get("strict"):
-                    plain["strict"] = False
-                tools[number] = plain
-        return {**payload, "tools": tools} if tools else payload
+        tools = list(map(self._simplify, as_list(payload.get("tools"))))
+        items = change_added_tools(payload["input"], self._simplify)
+        changed = {**payload, "input": items}
+        return {**changed, "tools": tools} if tools else changed
+
+    def _simplify(self, tool: Item) -> Item:
+        if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
+            return tool
+        plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
+        if plain.get("strict"):
+            plain["strict"] = False
+        return plain
 
 
 class AskForStream(RequestRepair):
@@ -387,6 +405,10 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     if not still_allowed:
         return "none"
     return {**choice, "tools": still_allowed}
+
+
+SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
+"""Repairs that change the schemas of tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -842,7 +864,8 @@ def sent_request(
     First the items come to their places; the other repairs leave them there.
     """
     repaired, rows = _place_items(payload, repairs, names=names)
-    for repair in repairs:
+    # A tool is left out by the digest of its own schema, so simpler ones come last.
+    for repair in sorted(repairs, key=lambda repair: isinstance(repair, SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
         is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
@@ -886,6 +909,15 @@ def _place_items(
             rows = outputs.change_rows(rows)
             break
     return {**lowered, "input": [row.item for row in rows]}, rows
+
+
+def before_repairs(sent: SentRequest, kinds: tuple[type, ...]) -> Payload:
+    """Return what would have been sent without the repairs of these kinds."""
+    others: list[Repair] = []
+    for repair in sent.repairs:
+        if isinstance(repair, Repair) and not isinstance(repair, kinds):
+            others.append(repair)
+    return repair_request(dict(sent.asked), others)
 
 
 def outer_name(path: str) -> str:

@@ -159,16 +159,16 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
 def clean_call(item: Item) -> Item:
     """Return an item with a name, a `call_id` and arguments that the API takes.
 
-    Calls of other servers and models can have any. The same ones always become the
+    Calls of other servers and models can have any, or null. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
-    name = item.get("name")
+    name = as_text(item.get("name"))
     call_id = item.get("call_id")
     arguments = item.get("arguments")
     changed: Item = {}
     if item_type(item) == "function_call" and not isinstance(arguments, str):
         changed["arguments"] = json_text(arguments) or "{}"
-    if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
+    if is_call(item) and not _ALLOWED.fullmatch(name):
         bare = name.strip().removeprefix(_MODELS_PREFIX)
         changed["name"] = ToolNames().sent_name(bare)
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:

@@ -247,7 +247,7 @@ def _chat_logprobs(messages: Iterable[Item]) -> dict[str, Any]:
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
     call_id = item["call_id"]
-    name = item.get("name")
+    name = as_text(item.get("name"))  # null from some servers
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}

@@ -173,7 +173,7 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
             ApiError("missing_required_parameter", param="instructions"),
             StateInstructions(),
         ),
-        (ApiError(param="tools[0].parameters"), tool(LOOK)),
+        (ApiError(param="tools[0].parameters"), PlainSchemas("look")),
         (
             ApiError("unknown_parameter", param="tools[0].strict"),
             LeaveOutToolField("strict"),
@@ -242,7 +242,9 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             'invalid reasoning value: \'none\' (must be "high", "medium", "low")',
             ReplaceEffort("none", "low"),
         ),
-        ("Invalid schema for function 'look': type is not valid.", tool(LOOK)),
+        ("Invalid schema for function 'look': no type.", PlainSchemas("look")),
+        ("x: tools is not supported in this model. For a list", LeaveOutFunctions()),
+        ('"reasoning.summary" not permitted', LeaveOutParameter("reasoning.summary")),
         ("<400> Error: Tool names are not allowed to be [look]", tool(LOOK)),
         ("Hosted tool 'web_search' is not supported with x.", tool(WEB)),
         ("Tool type 'web_search' is not supported", tool(WEB)),
@@ -473,7 +475,7 @@ UNREACHED = ApiError(
     "Error retrieving tool list from MCP server: 'clocks'. Http status code: 424 "
     "(Failed Dependency)",
 )
-NOT_REPAIRED = ("model", "text.format", "input", "tools[9]", "input[99]", "tools")
+NOT_REPAIRED = ("model", "text.format", "input", "tools[9]", "input[99]")
 """Places that no repair may change, or that the request does not have."""
 
 
@@ -1181,7 +1183,8 @@ def test_function_is_named_by_its_number_among_functions() -> None:
     place = "GenerateContentRequest.tools[0].function_declarations[1].parameters"
     error = words(f"* {place}.properties: should be non-empty for OBJECT type")
     tools = [WEB, LOOK, CLOCKS, other]
-    assert find(error, tools=tools).repair == tool(other)
+    known = repairs_in_turn(Failure(400, error), tools=tools)
+    assert known[:2] == [PlainSchemas("other"), tool(other)]
     quote = {**USER, "content": [{"type": "input_text", "text": place}]}
     assert tried_after(error, tools=tools, input=[quote]) is None
     assert find(error, tools=[LOOK]).repair != tool(LOOK)
@@ -1600,3 +1603,58 @@ def test_param_may_be_a_word_for_the_check_that_failed() -> None:
     assert (tried.repair, tried.is_named) == (VALUE, False)
     named = find(error._replace(param="truncation"), top_p=0.5, truncation="auto")
     assert (named.repair, named.is_named) == (parameter("truncation", "auto"), True)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("", "'uri' is not a valid format."),
+        ("", "'#/$defs/List<System.String>' is not a 'uri-reference'."),
+        ("Invalid schema for function 'look': ", "schema must have a 'type' key."),
+    ],
+)
+def test_tool_with_a_refused_schema_stays_with_a_simpler_one(
+    name: str, said: str
+) -> None:
+    """It goes if that is refused as well; where another is refused, all are simpler."""
+    look, other = ({**LOOK, "name": at, "parameters": ANY} for at in ("look", "b"))
+    param = "" if name else "tools[0].parameters"
+    failure = Failure(400, ApiError(param=param or None, message=name + said))
+    fields: dict[str, Any] = {"tools": [look, other]}
+    first = repairs_in_turn(failure, **fields)
+    assert first[:2] == [PlainSchemas("look"), tool(look)]
+
+    sent = asking(**fields, repairs=(PlainSchemas("b"),)).sent()
+    tried = find_repair(sent, failure)
+    assert tried
+    assert tried.repair == PlainSchemas()
+    assert tried.is_named is not bool(name)
+    # What is remembered comes in any order.
+    for simpler in (PlainSchemas(), PlainSchemas("look"), LeaveOutOptions()):
+        for repairs in ((simpler, tool(look)), (tool(look), simpler)):
+            offered = asking(**fields, repairs=repairs).payload()["tools"]
+            assert [row["name"] for row in offered] == ["b"]
+
+
+ANY = {"type": "object", "properties": {"a": {}}}
+
+
+def test_list_of_tools_that_is_refused_costs_one_answer_its_tools() -> None:
+    """Nobody knows which one; the next answer has them again."""
+    failure = Failure(400, ApiError(param="tools", message="No tools in chat.json."))
+    tried = repairs_in_turn(failure, tools=[WEB, {**LOOK, "parameters": ANY}])
+    assert tried[:3] == [OfferFunctionsAlone(), PlainSchemas(), LeaveOutFunctions()]
+    first = blind_repair(asking(tools=[LOOK]).sent(), failure)
+    assert first
+    assert not first.is_lasting
+
+
+@pytest.mark.parametrize(
+    "lack", ["can handle the requested parameters", "support the provided 'x' value"]
+)
+def test_model_without_a_route_for_the_parameters_gets_fewer(lack: str) -> None:
+    """Tomorrow another provider may be up."""
+    error = words(f"No endpoints found that {lack}. To learn more, visit")
+    tried = repairs_in_turn(Failure(404, error))
+    assert tried[:2] == [LeaveOutOptions(), LeaveOutFunctions()]
+    assert not find(error, 404).is_lasting

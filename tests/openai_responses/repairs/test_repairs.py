@@ -820,7 +820,7 @@ def test_schemas_become_plain() -> None:
         "one": {"type": "string", "enum": ["x"]},
         "odd": {"type": "string"},
         "ten": {"type": "number"},
-        "map": {"type": "object", "properties": {}, "required": []},
+        "map": {"type": "object", "properties": {}},
         "yes": {"type": "boolean"},
         "all": {"type": "array", "items": {"type": "string"}},
         # A thousand parts could each have such a reference, or so many options.
@@ -831,7 +831,6 @@ def test_schemas_become_plain() -> None:
             "items": {
                 "type": "object",
                 "properties": {"n": {"type": "integer"}},
-                "required": [],
             },
         },
     }
@@ -981,3 +980,14 @@ def test_texts_without_a_word_go_where_something_is_left() -> None:
         HELLO,
         {**HI, "content": []},
     ]
+
+
+def test_one_function_gets_a_simpler_schema_wherever_it_is_declared() -> None:
+    exact = {"type": "object", "properties": {"a": {"type": "string", "format": "uri"}}}
+    one, two = ({**TOOL, "name": name, "parameters": exact} for name in ("f", "g"))
+    for name, own in (("f", (one, two)), ("g", (two, one))):
+        asked = body(tools=[own[1]], input=[adding(own[0])])
+        sent = repair_request(asked, [PlainSchemas(name)])
+        assert sent["tools"] == [own[1]]
+        [added] = sent["input"][0]["tools"]
+        assert added["parameters"]["properties"] == {"a": {"type": "string"}}

@@ -220,6 +220,9 @@ def test_calls_of_a_history_get_allowed_names_and_ids() -> None:
         assert clean_call({**call, "name": name})["name"] == tool
     for name in ("functions.look", " look", "look\n", " functions.look "):
         assert clean_call({**call, "name": name})["name"] == "look"
+    nameless = [clean_call({**call, **said}) for said in ({}, {"name": None})]
+    assert nameless[0] == nameless[1]
+    assert re.fullmatch(r"_[0-9a-f]{12}", nameless[0]["name"])
     assert re.fullmatch(r"_{50,}\w+", clean_call({**call, "name": "ä" * 70})["name"])
     for own in ("", "c" * 65, "\ud800" * 70):
         ids = [

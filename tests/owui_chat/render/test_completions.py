@@ -352,6 +352,11 @@ def test_calls_come_whole_and_are_counted() -> None:
             "custom",
             {"name": "take_note", "input": "a note"},
         ),
+        (
+            {**call("1"), "name": None},
+            "function",
+            {"name": "", "arguments": '{"city": "Bern"}'},
+        ),
     ],
 )
 def test_call_has_the_form_of_chat_completions(
