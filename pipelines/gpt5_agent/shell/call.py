@@ -32,6 +32,7 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from shells.endpoint_valves import (
+    bare_key,
     endpoint_of_valves,
     environment_key,
     missing_key_error,
@@ -240,7 +241,7 @@ def read_api_key(valves: Valves) -> str:
 
     Raises InvalidRequest for a key that cannot be read.
     """
-    key = reveal_secret(valves.API_KEY, "API_KEY")
+    key = bare_key(reveal_secret(valves.API_KEY, "API_KEY"))
     return key or environment_key()
 
 

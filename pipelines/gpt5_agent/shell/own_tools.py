@@ -24,6 +24,7 @@ from sandbox.backend import SandboxLimits
 from sandbox.options import build_sandbox_limits
 from sandbox.tools import OfferedFile, SandboxTools
 from sandbox.workspaces import WorkspaceKey, WorkspacePool
+from shells.endpoint_valves import bare_key
 
 TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
 _WORKSPACE_LOST = (
@@ -124,7 +125,7 @@ def open_host_files(
     A key that cannot be read is none: it must not cost the answer.
     """
     try:
-        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+        key = bare_key(reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY"))
     except InvalidRequest:
         key = ""
     log.hide(key)

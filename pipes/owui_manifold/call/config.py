@@ -32,7 +32,12 @@ from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Valves
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
-from shells.endpoint_valves import endpoint_of_valves, missing_key_error, read_headers
+from shells.endpoint_valves import (
+    bare_key,
+    endpoint_of_valves,
+    missing_key_error,
+    read_headers,
+)
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_texts import comma_list, unknown_words
@@ -105,7 +110,7 @@ def read_config(
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
     own, refused = _permitted_choices(chosen, permitted)
-    own_key = own.API_KEY.strip()
+    own_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
         own_key = ""
@@ -162,7 +167,7 @@ def read_config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
+        secrets=_secrets(valves, bare_key(own.API_KEY), *remote.secrets),
         problems=tuple(problem for problem in problems if problem),
         shell=PIPE_SHELL,
         own_key=own_key,

@@ -9,7 +9,7 @@ from owui_manifold.call.expert import PipeExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, valve
-from shells.endpoint_valves import environment_key
+from shells.endpoint_valves import bare_key, environment_key
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -256,7 +256,7 @@ class Valves(SharedValves):
         As the default of the field, that of the environment would be in the schema
         of the page.
         """
-        return self.API_KEY.strip() or environment_key()
+        return bare_key(self.API_KEY) or environment_key()
 
     def remembers_reasoning(self) -> bool:
         """Say whether reasoning is stored in the chat, for later turns."""
