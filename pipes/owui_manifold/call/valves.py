@@ -10,6 +10,7 @@ from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, valve
 from shells.endpoint_valves import bare_key, environment_key
+from shells.valve_texts import comma_list
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -249,6 +250,10 @@ class Valves(SharedValves):
     def _rename_cache_keys(cls, value: object) -> object:
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
+
+    def model_names(self) -> list[str]:
+        """Return the entries of MODEL_ID; no name of a model has a semicolon."""
+        return comma_list(self.MODEL_ID.replace(";", ","))
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.

@@ -18,7 +18,6 @@ from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.administration import ADMINISTRATION_CONTRACT, ADMINISTRATION_ID
 from shells.endpoint_valves import read_headers
-from shells.valve_texts import comma_list
 
 _STORED = "These have no effect. They are gone once the valves are saved."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
@@ -71,7 +70,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     # Models of the valves whose end is near.
     names = [
-        *comma_list(call.valves.MODEL_ID),
+        *call.valves.model_names(),
         call.valves.TASK_MODEL.strip(),
         image_model_name(call.config),
     ]
@@ -132,7 +131,7 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
 def _agent_problems(call: CheckedCall) -> list[str]:
     """Return why the agents that MODEL_ID lists do not answer."""
     problems: list[str] = []
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         agent = find_agent(name, call.config.agent, is_switched=False)
         if agent is None:
             continue
