@@ -15,6 +15,7 @@ from manifold.preparation import (
     parse_chat,
     takes_back_thoughts,
 )
+from manifold.request_settings import chosen_tags, with_chosen_tags
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -24,9 +25,8 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.long_work import count_entries, run_work
-from openai_responses.loop.attempt import Limits
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
@@ -182,6 +182,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    limits = with_chosen_tags(limits, chosen_tags(call.host.metadata))
     row: StoredAnswer | None = None
     if stored:
         caller = call.caller
@@ -190,7 +194,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=_chat_limits(call, model),
+        limits=limits,
         toolset=chat_toolset(call, tools, stored),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
@@ -539,29 +543,6 @@ async def _build_history(
         return fit_history(items, most)
 
     return await run_work(size, build_items)
-
-
-_LONGEST_TAG = 100
-"""People choose the tags, and each piece of an answer is compared with all their
-beginnings."""
-
-
-def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
-    """Return the limits of a chat, with what it makes of thoughts in tags.
-
-    The host's parameter *Reasoning Tags* is a pair of tags, or false for none
-    (docs/reference/open-webui.md, "Tags in texts").
-    """
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    match value_at(call.host.metadata, "params", "reasoning_tags"):
-        case False:
-            return limits._replace(thought_tags=())
-        case [str() as start, str() as end] if start.strip() and end.strip():
-            if max(len(start), len(end)) <= _LONGEST_TAG:
-                return limits._replace(thought_tags=((start, end),))
-    return limits
 
 
 def _record_scope(
