@@ -782,3 +782,15 @@ async def test_reasoning_tags_of_a_chat_hold(
 
     [answer] = [i for i in turns[1].sent["input"] if i.get("role") == "assistant"]
     assert message_text(answer) == said
+
+
+async def test_who_answers_for_an_automatic_name_is_told(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The agents of a Pipelines server have one model: their log says which."""
+    question = Question("sim:short " + "long " * 200, user={"role": "admin"})
+    [turn] = await door.talk(question, parameters={"model": "gpt-5-auto"})
+
+    assert turn.sent["model"] == "gpt-6.1-sol"
+    assert "GPT-6.1 Sol answers" in str(turn.lines)
+    assert ("GPT-6.1 Sol answers" in caplog.text) is (door.name != PIPE)
