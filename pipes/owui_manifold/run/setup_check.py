@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
 from owui_manifold.call.agent import find_agent
-from owui_manifold.call.config import SWITCH_CONTRACT, Config
+from owui_manifold.call.config import SWITCH_CONTRACT, Config, named_models
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
     InstalledFunction,
@@ -112,8 +112,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
 def valve_problems(config: Config) -> list[str]:
     """Return what is wrong with the valves, also what stops all answers."""
     problems = [*config.remote.problems, *config.problems]
-    if isinstance(config.overrides, InvalidRequest):
-        problems.append(str(config.overrides))
+    try:
+        named_models(config.valves)
+    except InvalidRequest as error:
+        problems.append(str(error))
     try:
         read_headers(config.valves.EXTRA_HEADERS, config.shell)
     except InvalidRequest as error:
