@@ -140,19 +140,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
+    rows = await _host_messages(call, stored, size)
     is_own = stored is not None
-    rows = stored.messages if stored else {}
-    # What the host's table has alone matters only where such a message was sent.
-    may_be_hidden = not is_own or any(
-        as_mapping(message).get("role") not in ("user", "assistant")
-        for message in call.messages
-    )
-    if call.caller.may_have_row and may_be_hidden:
-        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
-        if rows and not is_own:
-            shown = await shown_messages(call.caller.chat_id)
-            question_id = as_text(call.host.metadata.get("user_message_id"))
-            await run_work(size, lambda: check_shown(rows, shown, question_id))
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)
@@ -282,6 +271,30 @@ async def _choose_model(
     call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
+
+
+async def _host_messages(
+    call: CheckedCall, stored: StoredChat | None, size: int
+) -> JsonObject:
+    """Return the messages of the chat as the host stores them, by id.
+
+    Raises InvalidRequest for one that the page does not show, in a chat that its owner
+    lets others continue.
+    """
+    is_own = stored is not None
+    rows = stored.messages if stored else {}
+    # What the host's table has alone matters only where such a message was sent.
+    may_be_hidden = not is_own or any(
+        as_mapping(message).get("role") not in ("user", "assistant")
+        for message in call.messages
+    )
+    if call.caller.may_have_row and may_be_hidden:
+        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
+        if rows and not is_own:
+            shown = await shown_messages(call.caller.chat_id)
+            question_id = as_text(call.host.metadata.get("user_message_id"))
+            await run_work(size, lambda: check_shown(rows, shown, question_id))
+    return rows
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
