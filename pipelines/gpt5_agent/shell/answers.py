@@ -149,10 +149,11 @@ async def _open_run(
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
-    async with aclosing(host_files) as files:
-        offer = await call.shared.own_tools.open_tools(
-            call.settings, key, log, files, call.messages
-        )
+    lend_tools = call.shared.own_tools.lend_tools
+    async with (
+        aclosing(host_files) as files,
+        lend_tools(call.settings, key, log, files, call.messages) as offer,
+    ):
         store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
