@@ -164,7 +164,6 @@ async def _open_run(
                 audit.note_request(sent)
             _log_left_out(call, sent)
 
-        request = request._replace(on_request=note_request)
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
@@ -180,7 +179,7 @@ async def _open_run(
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
         async def reported_events() -> _Events:
-            async with aclosing(run_agent(request)) as events:
+            async with aclosing(run_agent(request, on_request=note_request)) as events:
                 async for event in events:
                     if isinstance(event, RunDone):
                         yield _reported(call, event, audit)
