@@ -95,7 +95,7 @@ _MAX_REASON_CHARACTERS = 64
 
 
 class PipeMemory(RecentTexts):
-    """What all calls of the pipe remember: of keys, models and files.
+    """What all calls of the pipe share: what they remember of keys, models and files.
 
     Itself it knows which notices were shown and logged.
     """
@@ -110,6 +110,8 @@ class PipeMemory(RecentTexts):
         self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
+        self.threads = ToolThreads()
+        """Where tools run that are not coroutines."""
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
         self.left_out = RecentTexts(now=now)
@@ -135,8 +137,6 @@ class PipeCall:
     memory: PipeMemory
     log: RunLog
     host: HostContext
-    threads: ToolThreads
-    """Where tools run that are not coroutines."""
     user: JsonObject = field(default_factory=dict)
     """The host's `__user__`."""
     account: CallAccount | None = None
