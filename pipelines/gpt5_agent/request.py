@@ -5,13 +5,12 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
-from openai_responses.callbacks import ignore_report
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairMemory
-from openai_responses.requests.build import ResponsesRequest, Settings
+from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
 from shells.answer_log import AnswerLog
@@ -66,7 +65,7 @@ class OwnToolSettings(NamedTuple):
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys. `on_request` is called with what is sent first.
+    `body` holds the caller's other keys.
     """
 
     strategy: str
@@ -91,7 +90,6 @@ class AgentRequest(NamedTuple):
     has_wish: bool = False
     """Whether the last message only says how to answer the one before it again."""
     debug: bool = False
-    on_request: Callable[[ResponsesRequest], object] = ignore_report
     pictures: PictureMemory | None = None
     """What the model saw in earlier rounds of this answer; a task has none."""
 

@@ -4,7 +4,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, value_at
+from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import (
@@ -86,6 +87,36 @@ def request_timeouts(
         idle=max(keys.idle_timeout_seconds, least),
         total=total,
     )
+
+
+_LONGEST_TAG = 100
+"""People choose the tags, and each piece of an answer is compared with all their
+beginnings."""
+
+
+def chosen_tags(metadata: JsonObject) -> list[str] | None:
+    """Return the tags of the host's parameter *Reasoning Tags*; None if it has no effect.
+
+    It is a pair of tags, or false for none (docs/reference/open-webui.md, "Tags in
+    texts").
+    """
+    match value_at(metadata, "params", "reasoning_tags"):
+        case False:
+            return []
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            if max(len(start), len(end)) <= _LONGEST_TAG:
+                return [start, end]
+    return None
+
+
+def with_chosen_tags(limits: Limits, tags: Sequence[str] | None) -> Limits:
+    """Return the limits with the tags of a chat, if it has its own (`chosen_tags`)."""
+    match tags:
+        case None:
+            return limits
+        case [start, end]:
+            return limits._replace(thought_tags=((start, end),))
+    return limits._replace(thought_tags=())
 
 
 def call_limits(

@@ -4,7 +4,7 @@ The pipe asks the filter for its own models. For these Open WebUI calls the filt
 `inlet` before the question, its `stream` for each event of the answer.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -30,30 +30,26 @@ def agent_facts(user: JsonObject, model: str) -> CallFacts:
     }
 
 
-class AgentModel(NamedTuple):
-    """A model of a Pipelines server."""
+def find_agent_model(model: JsonObject, request: Any) -> str:
+    """Return the model of a Pipelines server that the host asks; empty for others.
 
-    id: str
-    """As the host lists it, with the server's id in front."""
-    name: str
-    """As the server lists it."""
-
-
-def find_agent_model(model: JsonObject, request: Any) -> AgentModel | None:
-    """Return the model of a Pipelines server that the host asks; None for others.
-
+    It is the id as the host lists it, with the server's in front.
     `model` is the host's `__model__`. One of the workspace has only the id of its base,
     which the application that has got the `request` knows.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:
         if request is None:
-            return None
+            return ""
         model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
-        return None
-    model_id = str(model.get("id"))
-    return AgentModel(model_id, model_id.split(".", 1)[-1])
+        return ""
+    return str(model.get("id"))
+
+
+def listed_name(model_id: str) -> str:
+    """Return the name by which a Pipelines server lists a model."""
+    return model_id.split(".", 1)[-1]
 
 
 def is_legacy(metadata: JsonObject) -> bool:

@@ -24,6 +24,7 @@ from openai_responses.models.resolve import resolve_model
 from openai_responses.recent_texts import UserReports
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
+from shells.endpoint_valves import bare_key
 from shells.valve_texts import describe_mistake, fits_pattern, json_mistake
 
 _UNREADABLE = (
@@ -71,7 +72,7 @@ class EndpointEntry(BaseModel):
     @property
     def key(self) -> str:
         """The key that is sent: none where a token takes its place."""
-        return "" if self.auth == "entra_id" else self.api_key.strip()
+        return "" if self.auth == "entra_id" else bare_key(self.api_key)
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""

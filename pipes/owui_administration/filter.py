@@ -23,6 +23,7 @@ from owui_administration.agent import (
     agent_facts,
     find_agent_model,
     is_legacy,
+    listed_name,
     usage_row,
     wants_stream,
 )
@@ -150,10 +151,11 @@ class Filter:
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
         model = find_agent_model(__model__ or {}, __request__)
-        if model is None:
+        if not model:
             return body
-        limits = await self._agent_limits(agent_facts(user, model.name), __id__)
-        refusal = limits.refusal(model.id, has_price=True)
+        facts = agent_facts(user, listed_name(model))
+        limits = await self._agent_limits(facts, __id__)
+        refusal = limits.refusal(model, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
@@ -194,7 +196,7 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model:
             user_id = (__user__ or {}).get("id")
-            row = usage_row(user_id, model.name, usage)
+            row = usage_row(user_id, listed_name(model), usage)
             # The prices of its parts are not reported.
             self._usage.add(row, Purchases(agents=1, agent_money=row.money))
         return event

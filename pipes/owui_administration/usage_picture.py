@@ -114,43 +114,27 @@ def day_picture(
         "scale": {"type": "utc", "domain": [start, end], "nice": False},
         "axis": {"format": "%-d %b", "values": ticks, "grid": False},
     }
-    # The axis has the digits that its numbers need.
-    most = max(whole.values())
-    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
-    if most < MILLIONTHS // 20:
-        number = "$.4f"
-    y = {
-        "field": "dollars",
-        "type": "quantitative",
-        "title": None,
-        "axis": {"format": number, "tickCount": 5},
-    }
+    y = _money_axis(max(whole.values()))
 
-    from_place = f"{start} + {step * _DAY_MS} * datum.place"
+    width = step * _DAY_MS
+    from_place = {"calculate": f"{start} + {width} * datum.place", "as": "from"}
     lines = [
         f"{place},{rank},{_dollars(money)}"
         for (place, rank), money in sorted(bars.items())
         if money
     ]
-    layers = [_bars(lines, from_place, step * _DAY_MS, x, y, scale)]
+    layers = [_bars(lines, from_place, width, x, y, scale)]
     title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
     if any(money > 0 for money in saved.values()):
         title["subtitle"] = "The line: without the prompt cache"
         last = (days - 1) // step
         outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
         outline.append(f"{last + 1},{_dollars(whole[last])}")
-        mark = {
-            "type": "line",
-            "interpolate": "step-after",
-            "color": _TEXT,
-            "strokeWidth": 1.5,
-            "clip": True,
-        }
         layers.append(
             {
                 "data": _inline_csv("place,dollars", outline),
-                "transform": [{"calculate": from_place, "as": "from"}],
-                "mark": mark,
+                "transform": [from_place],
+                "mark": _OUTLINE,
                 "encoding": {"x": x, "y": y},
             }
         )
@@ -165,9 +149,32 @@ def day_picture(
     )
 
 
+_OUTLINE = {
+    "type": "line",
+    "interpolate": "step-after",
+    "color": _TEXT,
+    "strokeWidth": 1.5,
+    "clip": True,
+}
+"""How what all would cost without the cache is drawn."""
+
+
+def _money_axis(most: int) -> Layer:
+    """Return the axis of money, with the digits that its numbers need."""
+    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
+    if most < MILLIONTHS // 20:
+        number = "$.4f"
+    return {
+        "field": "dollars",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": number, "tickCount": 5},
+    }
+
+
 def _bars(
     lines: Sequence[str],
-    from_place: str,
+    from_place: Layer,
     width: int,
     x: Layer,
     y: Layer,
@@ -177,7 +184,7 @@ def _bars(
     return {
         "data": _inline_csv("place,rank,dollars", lines),
         "transform": [
-            {"calculate": from_place, "as": "from"},
+            from_place,
             {"calculate": f"datum.from + {width} * 0.85", "as": "to"},
             {"calculate": "names[datum.rank]", "as": "model"},
             {

@@ -65,7 +65,6 @@ from owui_manifold.host.open_webui import (
     wait_for_database,
     without_forbidden_search,
 )
-from owui_manifold.host.threads import ToolThreads
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request, lacks_task_model
 from owui_manifold.present.report import report_refusal
@@ -97,7 +96,6 @@ class Pipe:
         self._connections = Connections()
         self._listing = Listing()
         self._memory = PipeMemory(self._listing)
-        self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
@@ -150,7 +148,6 @@ class Pipe:
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
-            threads=self._threads,
             user=user,
             fault=fault,
         )

@@ -24,11 +24,11 @@ from owui_sandbox.calls import (
     receive_attached,
 )
 from owui_sandbox.host import data_folder, private_paths
-from owui_sandbox.sandboxes import Sandboxes
 from owui_sandbox.stored_workspaces import StoredWorkspaces, discard_files
 from sandbox.backend import SandboxBackend, SandboxLimits, SharedLimits
 from sandbox.bubblewrap import BubblewrapBackend, find_interpreters
 from sandbox.options import SandboxOptions, build_sandbox_limits
+from sandbox.sandboxes import Sandboxes
 from sandbox.tools import SandboxTools
 from sandbox.workspaces import WorkspacePool
 from shells.valve_texts import read_json_valve

@@ -9,10 +9,23 @@ from openai_responses.json_input import parse_string_map
 from settings.shared_valves import SharedValves
 from shells.valve_messages import HEADERS_EXAMPLE, Shell, valve_error
 
+_AROUND_KEYS = (
+    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+_SCHEME = "bearer "
+
+
+def bare_key(text: str) -> str:
+    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
+    key = text.strip(_AROUND_KEYS)
+    if key.lower().startswith(_SCHEME):
+        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
+    return key
+
 
 def environment_key() -> str:
     """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
+    return bare_key(os.environ.get("OPENAI_API_KEY", ""))
 
 
 def missing_key_error(shell: Shell) -> InvalidRequest:

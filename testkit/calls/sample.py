@@ -16,7 +16,6 @@ from owui_manifold.call.context import (
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.open_webui import HostContext
-from owui_manifold.host.threads import ToolThreads
 from simulator import Simulator
 
 Json = dict[str, Any]
@@ -85,7 +84,6 @@ def arrived_call(
         memory=PipeMemory(),
         log=RunLog(valves.LOG_LEVEL, config.secrets, RUN_ID),
         host=context,
-        threads=ToolThreads(),
     )
 
 

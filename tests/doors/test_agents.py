@@ -760,3 +760,37 @@ async def test_a_name_that_ends_in_research_searches_the_web(door: Door) -> None
     kinds = [tool["type"] for tool in turn.sent["tools"]]
     assert ("web_search" in kinds) is researches
     assert ("Research takes several minutes" in str(turn.lines)) is researches
+
+
+@pytest.mark.parametrize(
+    ("chosen", "said"),
+    [
+        (None, "It is `408 m`."),
+        (False, "<think>I know this.</think>\n\nIt is `408 m`."),
+        (["[THINK]", "[/THINK]"], "<think>I know this.</think>\n\nIt is `408 m`."),
+        (["<think>", "b" * 101], "It is `408 m`."),
+    ],
+)
+async def test_reasoning_tags_of_a_chat_hold(
+    door: Door, chosen: object, said: str
+) -> None:
+    """Open WebUI's parameter says which tags there are, or that there are none."""
+    metadata = {"params": {"reasoning_tags": chosen}}
+    question = Question("sim:agent-tags", metadata=metadata)
+    other = {"COMPATIBILITY": "auto"}
+    turns = await door.talk(question, Question("Thanks."), settings=other)
+
+    [answer] = [i for i in turns[1].sent["input"] if i.get("role") == "assistant"]
+    assert message_text(answer) == said
+
+
+async def test_who_answers_for_an_automatic_name_is_told(
+    door: Door, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The agents of a Pipelines server have one model: their log says which."""
+    question = Question("sim:short " + "long " * 200, user={"role": "admin"})
+    [turn] = await door.talk(question, parameters={"model": "gpt-5-auto"})
+
+    assert turn.sent["model"] == "gpt-6.1-sol"
+    assert "GPT-6.1 Sol answers" in str(turn.lines)
+    assert ("GPT-6.1 Sol answers" in caplog.text) is (door.name != PIPE)

@@ -581,3 +581,15 @@ async def test_a_model_that_does_not_exist_is_named(door: Door, reader: str) -> 
 
     assert len(turn.requests) == 1
     assert turn.error.startswith("The model gpt-9-nobody does not exist")
+
+
+@pytest.mark.parametrize("form", [" Bearer {} ", "“{}”", '"{}"\n', "'bearer {}'"])
+async def test_a_key_is_read_as_it_is_copied(
+    door: Door, sim: Simulator, form: str
+) -> None:
+    """With the quotes of a page, or from the header of an example."""
+    key = {"API_KEY": form.format(sim.api_key)}
+    [turn] = await door.talk("sim:short", settings=key)
+
+    assert turn.error == ""
+    assert len(turn.requests) == 1

@@ -7,7 +7,8 @@ import logging
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from gpt5_agent.shell.bridge import (
     KEEPALIVE_CHUNK,
     AsyncBridge,
 )
-from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolPool
+from gpt5_agent.shell.own_tools import NO_OFFER, OwnToolOffer, OwnToolPool
 from gpt5_agent.shell.server_access import usable_secrets
 from marking import require_mark
 from openai_responses.endpoint import Endpoint
@@ -612,11 +613,14 @@ async def test_programs_do_not_share_a_folder_of_files(
     """Nobody knows who they are, so each answer has one of its own."""
     keys: list[WorkspaceKey] = []
 
-    async def offer(_: object, __: object, key: WorkspaceKey, *___: object) -> Any:
+    @asynccontextmanager
+    async def lend(
+        _: object, __: object, key: WorkspaceKey, *___: object
+    ) -> AsyncIterator[OwnToolOffer]:
         keys.append(key)
-        return NO_OFFER
+        yield NO_OFFER
 
-    monkeypatch.setattr(OwnToolPool, "open_tools", offer)
+    monkeypatch.setattr(OwnToolPool, "lend_tools", lend)
     for metadata in (None, None, METADATA, METADATA):
         await desk.result("sim:short", metadata)
 

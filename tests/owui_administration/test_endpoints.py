@@ -323,3 +323,8 @@ def test_entry_with_tokens_sends_no_key() -> None:
     own = entry(base_url="https://it.azure.com", auth="entra_id", api_key="sk-old")
     assert own.is_complete
     assert own.key == own.valves()["API_KEY"] == ""
+
+
+def test_key_of_an_entry_is_read_as_it_is_copied() -> None:
+    """The pipe reads it so, and reasoning belongs to the key."""
+    assert entry(api_key=" 'Bearer sk-1' ").key == "sk-1"

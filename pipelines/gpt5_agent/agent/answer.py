@@ -28,6 +28,7 @@ from gpt5_agent.request import AgentRequest
 from manifold.learning import RepairLearning, repair_scope
 from manifold.models import cost_of_request
 from manifold.views import OpenMessages, log_metadata, log_status
+from openai_responses.callbacks import ignore_report
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import COMPLETED
 from openai_responses.errors import ResponsesError
@@ -53,6 +54,7 @@ from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.usage import Cost, Usage, add_usage, window_share
+from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.tools import next_tool_choice
 from openai_responses.transport.stream import ItemAdded, ItemDone
 from owui_chat.answers import explain_ending
@@ -61,6 +63,8 @@ from owui_chat.render.client_errors import refused_run
 from strategies.merged_calls import MergingProvider
 from strategies.metadata import RunMetadata
 from strategies.thoughts import read_answer_text
+
+OnRequest = Callable[[ResponsesRequest], object]
 
 
 class _Agent:
@@ -133,7 +137,9 @@ class _Agent:
         endpoint = self._request.endpoint
         return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
-    async def run(self) -> AsyncGenerator[AgentEvent, None]:
+    async def run(
+        self, on_request: OnRequest = ignore_report
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
         for source in self._prepared.sources:
             yield source
@@ -147,7 +153,7 @@ class _Agent:
             # A choice that forces a tool holds until tools ran once.
             choice = next_tool_choice(first_request.tool_choice)
             first_request = first_request.model_copy(update={"tool_choice": choice})
-        self._request.on_request(first_request)
+        on_request(first_request)
         rounds = run_rounds(
             first_request,
             self._provider,
@@ -323,9 +329,11 @@ def connect_provider(request: AgentRequest) -> Provider:
 
 
 async def run_agent(
-    request: AgentRequest, make_provider: MakeProvider = connect_provider
+    request: AgentRequest,
+    make_provider: MakeProvider = connect_provider,
+    on_request: OnRequest = ignore_report,
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Answer a question; yield what happens.
+    """Answer a question; yield what happens. `on_request` gets the first request.
 
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
@@ -339,7 +347,7 @@ async def run_agent(
         except ResponsesError as refused:
             ended = refused_run(refused)
         else:
-            async with aclosing(agent.run()) as events:
+            async with aclosing(agent.run(on_request)) as events:
                 async for event in events:
                     yield event
             ended = agent.build_run_end()

@@ -12,7 +12,6 @@ from typing import Any
 
 from gpt5_agent.ports import Tool
 from gpt5_agent.request import AgentRequest, OwnToolSettings
-from openai_responses.callbacks import ignore_report
 from openai_responses.json_input import clamp_number
 from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
@@ -115,6 +114,5 @@ class DelegateTool:
                 asks_in_chat=False,
                 delegates=False,
             ),
-            on_request=ignore_report,
             pictures=None,  # a task is one call, which nobody continues
         )

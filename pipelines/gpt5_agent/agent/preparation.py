@@ -16,6 +16,7 @@ from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
 from manifold.learning import has_fields_of, repair_scope
 from manifold.preparation import (
+    Chat,
     OfferedTools,
     build_fields,
     fit_history,
@@ -114,23 +115,11 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         parameters, style, chat.instructions, host_schemas if is_open_webui else ()
     )
 
-    # The input. An answer whose calls are still open is at the end: it goes on there.
-    origin = origin_at(model.family, request.endpoint)
-    # The Pipelines server has no library that makes a large image smaller.
-    parts = resolve_images([*memories(parameters), *parts], lambda _large: b"")
-    items = build_input(parts, chat.records, origin)
-    asks_for_json = "json" in chat.instructions.lower()
-    if (
-        asks_for_json
-        and value_at(first_request.text, "format", "type") == "json_object"
-    ):
-        # OpenAI looks for the word in the input alone, and refuses the format without.
-        items = [text_message("developer", "Answer with JSON."), *items]
-    maker = earlier.open_origin
-    is_readable = maker is not None and origin.can_decrypt(maker)
-    items += replay_output(earlier.open_turn, with_reasoning=is_readable)
-    if request.pictures:
-        items = request.pictures.restore(request.caller.answer, items)
+    # The input, and everything together.
+    form = value_at(first_request.text, "format", "type")
+    asks_for_json = form == "json_object" and "json" in chat.instructions.lower()
+    chat = chat._replace(parts=[*memories(parameters), *parts])
+    items = _build_items(request, chat, earlier, asks_for_json=asks_for_json)
     own_tools = OwnTools(
         request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
     )
@@ -157,6 +146,25 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
+
+
+def _build_items(
+    request: AgentRequest, chat: Chat, earlier: EarlierRounds, *, asks_for_json: bool
+) -> list[Item]:
+    """Return the input: the chat, and at its end an answer whose calls are still open."""
+    origin = origin_at(request.model.family, request.endpoint)
+    # The Pipelines server has no library that makes a large image smaller.
+    parts = resolve_images(chat.parts, lambda _large: b"")
+    items = build_input(parts, chat.records, origin)
+    if asks_for_json:
+        # OpenAI looks for the word in the input alone, and refuses the format without.
+        items = [text_message("developer", "Answer with JSON."), *items]
+    maker = earlier.open_origin
+    is_readable = maker is not None and origin.can_decrypt(maker)
+    items += replay_output(earlier.open_turn, with_reasoning=is_readable)
+    if request.pictures:
+        items = request.pictures.restore(request.caller.answer, items)
+    return items
 
 
 def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:

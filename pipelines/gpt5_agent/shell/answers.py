@@ -149,10 +149,11 @@ async def _open_run(
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
-    async with aclosing(host_files) as files:
-        offer = await call.shared.own_tools.open_tools(
-            call.settings, key, log, files, call.messages
-        )
+    lend_tools = call.shared.own_tools.lend_tools
+    async with (
+        aclosing(host_files) as files,
+        lend_tools(call.settings, key, log, files, call.messages) as offer,
+    ):
         store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
@@ -163,7 +164,6 @@ async def _open_run(
                 audit.note_request(sent)
             _log_left_out(call, sent)
 
-        request = request._replace(on_request=note_request)
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
@@ -179,7 +179,7 @@ async def _open_run(
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
         async def reported_events() -> _Events:
-            async with aclosing(run_agent(request)) as events:
+            async with aclosing(run_agent(request, on_request=note_request)) as events:
                 async for event in events:
                     if isinstance(event, RunDone):
                         yield _reported(call, event, audit)

@@ -18,7 +18,12 @@ from gpt5_agent.shell.sealing import is_sealed, reveal_secret, signing_secret
 from gpt5_agent.shell.server_access import ACCESS_VARIABLE, BLOCKED_ADDRESS
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, retirement
-from manifold.request_settings import call_limits, request_timeouts, settings_of_valves
+from manifold.request_settings import (
+    call_limits,
+    request_timeouts,
+    settings_of_valves,
+    with_chosen_tags,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number, well_formed
@@ -32,6 +37,7 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from shells.endpoint_valves import (
+    bare_key,
     endpoint_of_valves,
     environment_key,
     missing_key_error,
@@ -147,6 +153,12 @@ def build_agent_request(
         is_new = shared.notices.first_time
         return [notice for name, notice in notices.items() if is_new(name)]
 
+    limits = Limits(
+        timeouts=request_timeouts(expert, model),
+        retries=RetryPolicy(expert.max_retries),
+        keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
+        context_window=model.facts.context_window,
+    )
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -156,12 +168,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=Limits(
-            timeouts=request_timeouts(expert, model),
-            retries=RetryPolicy(expert.max_retries),
-            keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
-            context_window=model.facts.context_window,
-        ),
+        limits=with_chosen_tags(limits, call.attached.tags),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
@@ -240,7 +247,7 @@ def read_api_key(valves: Valves) -> str:
 
     Raises InvalidRequest for a key that cannot be read.
     """
-    key = reveal_secret(valves.API_KEY, "API_KEY")
+    key = bare_key(reveal_secret(valves.API_KEY, "API_KEY"))
     return key or environment_key()
 
 

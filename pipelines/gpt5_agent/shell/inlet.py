@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.request import PipelineCaller
 from gpt5_agent.tools.host_calls import HostToolNames
+from manifold.request_settings import chosen_tags
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
 from shells.caller import is_program, wants_format, wants_usage_chunk
@@ -30,6 +31,8 @@ class AttachedToChat(NamedTuple):
     """The ids and names of files."""
     has_wish: bool = False
     """Whether the last message only says how to answer the one before it again."""
+    tags: Sequence[str] | None = None
+    """Of thoughts; None are the usual ones (`chosen_tags`)."""
 
 
 def read_inlet_context(
@@ -47,6 +50,9 @@ def read_inlet_context(
         context["is_admin"] = True
     if metadata.get("regeneration_message_id"):
         context["has_wish"] = True
+    tags = chosen_tags(metadata)
+    if tags is not None:
+        context["tags"] = tags
     tool_ids = as_list(metadata.get("tool_ids"))
     if tool_ids:
         context["tool_ids"] = tool_ids
@@ -119,6 +125,7 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
         tool_names=tool_names,
         files=tuple(files),
         has_wish=context.get("has_wish") is True,
+        tags=context.get("tags"),
     )
 
 

@@ -4,7 +4,8 @@ Only the sandbox files of a chat are kept between answers, for a limited time. I
 are gone although the chat shows earlier calls, the model is told.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,8 +23,10 @@ from openai_responses.redaction import describe_exception
 from owui_chat.files import MAX_TOOL_FILE_BYTES
 from sandbox.backend import SandboxLimits
 from sandbox.options import build_sandbox_limits
+from sandbox.sandboxes import Sandboxes
 from sandbox.tools import OfferedFile, SandboxTools
 from sandbox.workspaces import WorkspaceKey, WorkspacePool
+from shells.endpoint_valves import bare_key
 
 TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
 _WORKSPACE_LOST = (
@@ -124,15 +127,11 @@ def open_host_files(
     A key that cannot be read is none: it must not cost the answer.
     """
     try:
-        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+        key = bare_key(reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY"))
     except InvalidRequest:
         key = ""
     log.hide(key)
     return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
-
-
-_MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for a while; one that goes ends its runs."""
 
 
 class OwnToolPool:
@@ -144,73 +143,75 @@ class OwnToolPool:
 
     def __init__(self) -> None:
         self._workspaces = WorkspacePool()
-        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-        """The least recently used first."""
+        self._sandboxes = Sandboxes(_make_agent_sandbox, self._workspaces)
 
-    async def open_tools(
+    @asynccontextmanager
+    async def lend_tools(
         self,
         settings: ValveSettings,
         key: WorkspaceKey,
         log: AgentLog,
         files: HostFiles,
         messages: Sequence[Mapping[str, Any]] = (),
-    ) -> OwnToolOffer:
-        """Return the tools of an answer to `messages`; without a sandbox why not."""
+    ) -> AsyncGenerator[OwnToolOffer, None]:
+        """Lend the tools of an answer to `messages`; without a sandbox say why not."""
         if not settings.valves.SANDBOX:
-            return NO_OFFER
-        sandbox = self._open_sandbox(settings)
-        if len(self._sandboxes) > _MAX_SANDBOXES:
-            oldest = next(iter(self._sandboxes))
-            await self._sandboxes.pop(oldest).close()
-        try:
-            specs = await sandbox.specs()
-        except Exception as error:  # an answer without Python is better than none
-            reason = describe_exception(error)
-            problem = f"The tools of the sandbox are not offered: {reason}"
-            log.warn(problem)
-            return OwnToolOffer(problems=(problem,))
-        names = {spec["name"] for spec in specs}
-        called = {
-            str(value_at(call, "function", "name"))
-            for message in messages
-            # A message that is no object is refused when the request is prepared.
-            for call in read_tool_calls(as_mapping(message))
-        }
-        was_used = not names.isdisjoint(called)
-        workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
-        tools = tuple(
-            _SandboxTool(
-                spec["name"], spec["description"], spec["parameters"], workspace
-            )
-            for spec in specs
-        )
-        return OwnToolOffer(tools, tuple(sandbox.problems))
+            yield NO_OFFER
+            return
+        output = settings.valves.TOOL_OUTPUT_CHARACTERS
+        limits = build_sandbox_limits(settings.sandbox, output)
+        options = (limits, settings.sandbox.wheels.strip())
+        async with self._sandboxes.lend(options) as sandbox:
+            yield await _offer_tools(sandbox, key, log, files, messages)
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
         self._workspaces.refuse_new()
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
+        await self._sandboxes.close()
         await self._workspaces.close()
 
-    def _open_sandbox(self, settings: ValveSettings) -> SandboxTools:
-        """Return the sandbox with the limits and packages of the valves."""
-        options = settings.sandbox
-        output = settings.valves.TOOL_OUTPUT_CHARACTERS
-        limits = build_sandbox_limits(options, output)
-        wheels = options.wheels.strip()
-        key = (limits, wheels)
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            log = AgentLog("sandbox")
-            folder = pipelines_folder()  # valves and the key that seals them
-            self._sandboxes[key] = SandboxTools(
-                self._workspaces,
-                limits,
-                wheels,
-                log.warn,
-                private={"PIPELINES_DIR": Path(folder)} if folder else {},
-            )
-        # The last of all: it was used last.
-        self._sandboxes[key] = self._sandboxes.pop(key)
-        return self._sandboxes[key]
+
+def _make_agent_sandbox(
+    options: tuple[SandboxLimits, str], workspaces: WorkspacePool
+) -> SandboxTools:
+    """Return the sandbox with the limits and the folder of packages of the valves."""
+    limits, wheels = options
+    folder = pipelines_folder()  # valves and the key that seals them
+    return SandboxTools(
+        workspaces,
+        limits,
+        wheels,
+        AgentLog("sandbox").warn,  # it outlives the answer that needed it first
+        private={"PIPELINES_DIR": Path(folder)} if folder else {},
+    )
+
+
+async def _offer_tools(
+    sandbox: SandboxTools,
+    key: WorkspaceKey,
+    log: AgentLog,
+    files: HostFiles,
+    messages: Sequence[Mapping[str, Any]],
+) -> OwnToolOffer:
+    """Return the tools of a sandbox for an answer, or why there are none."""
+    try:
+        specs = await sandbox.specs()
+    except Exception as error:  # an answer without Python is better than none
+        reason = describe_exception(error)
+        problem = f"The tools of the sandbox are not offered: {reason}"
+        log.warn(problem)
+        return OwnToolOffer(problems=(problem,))
+    names = {spec["name"] for spec in specs}
+    called = {
+        str(value_at(call, "function", "name"))
+        for message in messages
+        # A message that is no object is refused when the request is prepared.
+        for call in read_tool_calls(as_mapping(message))
+    }
+    was_used = not names.isdisjoint(called)
+    workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
+    tools = tuple(
+        _SandboxTool(spec["name"], spec["description"], spec["parameters"], workspace)
+        for spec in specs
+    )
+    return OwnToolOffer(tools, tuple(sandbox.problems))

@@ -22,6 +22,7 @@ from pydantic import (
 
 from gpt5_agent.shell.sealing import seal_secret, seal_values
 from openai_responses.loop.tools import ApprovalRules
+from openai_responses.models.resolve import AUTO_MODEL, resolve_model
 from sandbox.options import SandboxOptions
 from settings.expert_keys import AgentExpertKeys
 from settings.old_valves import old_names
@@ -184,6 +185,12 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
         f"The stored valve {name} has no effect. {instead}"
         for name, instead in valves.without_effect().items()
     ]
+    if valves.MODEL.strip() == AUTO_MODEL:
+        answering = resolve_model(resolve_model(AUTO_MODEL).id).name
+        problems.append(
+            f"MODEL is {AUTO_MODEL}, and only the pipe chooses a model for each chat: "
+            f"{answering} answers."
+        )
     problems += [*expert_problems, *sandbox_problems]
     problems += filter(None, (timeouts_problem, rules_problem))
     return ValveSettings(valves, expert, sandbox, timeouts, rules, tuple(problems))

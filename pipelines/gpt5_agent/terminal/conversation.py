@@ -81,9 +81,8 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         files = open_host_files(valves, "", (), log)
         stack.push_async_callback(files.aclose)
         settings = read_valve_settings(valves)
-        offer = await shared.own_tools.open_tools(
-            settings, TERMINAL_WORKSPACE, log, files
-        )
+        lent = shared.own_tools.lend_tools(settings, TERMINAL_WORKSPACE, log, files)
+        offer = await stack.enter_async_context(lent)
         for problem in settings.problems:
             _write_stdout(f"[{problem}]\n")
         for name in _UNREAD_VALVES:

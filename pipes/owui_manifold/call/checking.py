@@ -23,7 +23,6 @@ from owui_manifold.host.open_webui import (
 )
 from shells.administration import ADMINISTRATION_ID, CallFacts, EndpointQueue
 from shells.valve_messages import PIPE_SHELL, valve_error
-from shells.valve_texts import comma_list
 
 _NO_ENTRA = (
     f"AUTH `entra_id` needs the filter {ADMINISTRATION_ID}. An administrator has to "
@@ -133,7 +132,7 @@ async def calls_to_each_endpoint(
     if call.account is None or arrived.config.own_key:
         return []
     models = [call.caller.model]
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         if name != "auto":
             models.append(name)
     checks: list[CheckedCall | str] = []

@@ -32,7 +32,12 @@ from owui_manifold.call.remote_servers import RemoteServers, read_servers
 from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Valves
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
-from shells.endpoint_valves import endpoint_of_valves, missing_key_error, read_headers
+from shells.endpoint_valves import (
+    bare_key,
+    endpoint_of_valves,
+    missing_key_error,
+    read_headers,
+)
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_texts import comma_list, unknown_words
@@ -40,7 +45,10 @@ from strategies.parameters import StrategyParameters
 
 
 class Config(NamedTuple):
-    """What applies to one call."""
+    """What applies to one call.
+
+    What a valve says alone is read from `valves` where it is asked for.
+    """
 
     valves: Valves
     """The administrator's, with what the user chose of the same name."""
@@ -57,15 +65,6 @@ class Config(NamedTuple):
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
-    overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """The administrator's models and the agents; an error refuses the call
-    (`resolve_call`)."""
-    remote: RemoteServers
-    approval_rules: ApprovalRules
-    timeouts: ToolTimeouts
-    prices: Mapping[str, ModelPrices] | None
-    """The administrator's own; None if they cannot be read."""
-
     effort: str | None
     verbosity: str | None
     tool_kinds: frozenset[str]
@@ -73,12 +72,35 @@ class Config(NamedTuple):
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
     shows_log: bool
-    agent: StrategyParameters
-    """What AGENT_JSON says."""
     wants_agent: bool
     """Whether the switch makes the chat's model an agent."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
+
+    @property
+    def remote(self) -> RemoteServers:
+        """The remote MCP servers."""
+        return read_servers(self.valves.REMOTE_MCP_SERVERS_JSON)
+
+    @property
+    def approval_rules(self) -> ApprovalRules:
+        """The rules about calls of tools."""
+        return read_rules(self.valves.TOOL_APPROVAL, PIPE_SHELL)[0]
+
+    @property
+    def timeouts(self) -> ToolTimeouts:
+        """The time limits of calls of tools."""
+        return read_timeouts(self.valves.TOOL_TIMEOUTS, PIPE_SHELL)[0]
+
+    @property
+    def prices(self) -> Mapping[str, ModelPrices] | None:
+        """The administrator's own prices; None if they cannot be read."""
+        return read_prices(self.valves.CUSTOM_MODEL_PRICING_JSON)[0]
+
+    @property
+    def agent(self) -> StrategyParameters:
+        """What AGENT_JSON says."""
+        return read_agent_parameters(self.valves.AGENT_JSON)[0]
 
 
 _LEFT_EMPTY: JsonObject = MappingProxyType({})
@@ -105,7 +127,7 @@ def read_config(
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
     own, refused = _permitted_choices(chosen, permitted)
-    own_key = own.API_KEY.strip()
+    own_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
         own_key = ""
@@ -113,32 +135,8 @@ def read_config(
         refused.append("AGENT")
         wants_agent = False
 
-    # The valves that hold several values each, with what is wrong in them.
-    expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
-    agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
-    rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-    overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    try:
-        overrides = named_models(valves)
-    except InvalidRequest as error:  # only calls that need it are refused
-        overrides = error
-    problems = (
-        rules_problem,
-        timeouts_problem,
-        _read_permissions(valves.USER_MAY_CHANGE)[1],
-        switch_problem,
-        *agent_problems,
-        prices_problem,
-        *expert_problems,
-        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
-        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
-        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
-    )
-
     # The valves as they hold for this call.
+    expert, _ = read_expert_json(valves.EXPERT_JSON)
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if own_key:
         # What a user's own key does not get, such as the administrator's headers.
@@ -157,29 +155,40 @@ def read_config(
         maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
 
-    has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(problem for problem in problems if problem),
+        secrets=_secrets(valves, bare_key(own.API_KEY), *remote.secrets),
+        problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,
-        overrides=overrides,
-        remote=remote if has_servers else RemoteServers(),
-        approval_rules=rules,
-        timeouts=timeouts,
-        prices=prices,
         effort=None if own.REASONING_EFFORT == "inherit" else own.REASONING_EFFORT,
         verbosity=None if own.VERBOSITY == "inherit" else own.VERBOSITY,
         tool_kinds=tool_kinds,
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        agent=agent,
         wants_agent=wants_agent,
         refused=refused,
     )
+
+
+def _valve_mistakes(valves: Valves, switch_problem: str) -> tuple[str, ...]:
+    """Return what is wrong in valves that hold several values, the worst first."""
+    problems = (
+        read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)[1],
+        read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)[1],
+        _read_permissions(valves.USER_MAY_CHANGE)[1],
+        switch_problem,
+        *read_agent_parameters(valves.AGENT_JSON)[1],
+        read_prices(valves.CUSTOM_MODEL_PRICING_JSON)[1],
+        *read_expert_json(valves.EXPERT_JSON)[1],
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
+    )
+    return tuple(problem for problem in problems if problem)
 
 
 def named_models(valves: Valves) -> dict[str, ResolvedModel]:

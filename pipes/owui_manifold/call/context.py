@@ -9,13 +9,12 @@ from typing import Any
 from manifold.models import answering_model, retirement
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, as_list
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts, UserReports
 from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
-from owui_manifold.call.config import Config
+from owui_manifold.call.config import Config, named_models
 from owui_manifold.call.log import RunLog
 from owui_manifold.call.uploads import UploadMemory
 from owui_manifold.call.valves import Valves
@@ -96,7 +95,7 @@ _MAX_REASON_CHARACTERS = 64
 
 
 class PipeMemory(RecentTexts):
-    """What all calls of the pipe remember: of keys, models and files.
+    """What all calls of the pipe share: what they remember of keys, models and files.
 
     Itself it knows which notices were shown and logged.
     """
@@ -111,6 +110,8 @@ class PipeMemory(RecentTexts):
         self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
+        self.threads = ToolThreads()
+        """Where tools run that are not coroutines."""
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
         self.left_out = RecentTexts(now=now)
@@ -136,8 +137,6 @@ class PipeCall:
     memory: PipeMemory
     log: RunLog
     host: HostContext
-    threads: ToolThreads
-    """Where tools run that are not coroutines."""
     user: JsonObject = field(default_factory=dict)
     """The host's `__user__`."""
     account: CallAccount | None = None
@@ -215,7 +214,7 @@ class CheckedCall(PipeCall):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""
-        return resolve_model(name, _usable_overrides(self.config))
+        return resolve_model(name, named_models(self.valves))
 
     def retirement(self, name: str) -> str:
         """Return the notice about the end of a model, if it is near.
@@ -234,20 +233,10 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """
     caller = call.caller
     config = call.config
-    chosen = resolve_model(caller.model, _usable_overrides(config))
+    chosen = resolve_model(caller.model, named_models(config.valves))
     agent = None
     if not caller.task:
         agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
     listed = call.memory.listed.as_listed(chosen, endpoint)
     model = answering_model(listed, endpoint)
     return CheckedCall(**vars(call), endpoint=endpoint, model=model, agent=agent)
-
-
-def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:
-    """Return the administrator's models and the agents, by their names.
-
-    Raises InvalidRequest if they cannot be read.
-    """
-    if isinstance(config.overrides, InvalidRequest):
-        raise config.overrides
-    return config.overrides

@@ -18,7 +18,6 @@ from owui_manifold.call.expert import read_expert_json
 from owui_manifold.call.valves import CALL_TOKENS, Valves
 from owui_manifold.host.open_webui import forget_kept_models, keeps_models
 from shells.model_list import ModelList
-from shells.valve_texts import comma_list
 
 _HOST_SECONDS = 15.0
 """By then the host has stored the list for which it asked: it waits for the servers of
@@ -75,7 +74,7 @@ async def list_models(
         models = named_models(valves)
     except ResponsesError:  # the chat shows the error
         models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
-    listed = comma_list(valves.MODEL_ID)
+    listed = valves.model_names()
     today = utc_today().isoformat()
     usable = None
     is_complete = True

@@ -9,7 +9,8 @@ from owui_manifold.call.expert import PipeExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, valve
-from shells.endpoint_valves import environment_key
+from shells.endpoint_valves import bare_key, environment_key
+from shells.valve_texts import comma_list
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 _Summary = Literal["auto", "concise", "detailed", "disabled"]
@@ -250,13 +251,17 @@ class Valves(SharedValves):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
+    def model_names(self) -> list[str]:
+        """Return the entries of MODEL_ID; no name of a model has a semicolon."""
+        return comma_list(self.MODEL_ID.replace(";", ","))
+
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
         As the default of the field, that of the environment would be in the schema
         of the page.
         """
-        return self.API_KEY.strip() or environment_key()
+        return bare_key(self.API_KEY) or environment_key()
 
     def remembers_reasoning(self) -> bool:
         """Say whether reasoning is stored in the chat, for later turns."""

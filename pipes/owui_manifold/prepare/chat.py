@@ -15,6 +15,7 @@ from manifold.preparation import (
     parse_chat,
     takes_back_thoughts,
 )
+from manifold.request_settings import chosen_tags, with_chosen_tags
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -24,9 +25,8 @@ from openai_responses.items import (
     tool_kind,
     tool_name,
 )
-from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
+from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.long_work import count_entries, run_work
-from openai_responses.loop.attempt import Limits
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
@@ -140,19 +140,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
+    rows = await _host_messages(call, stored, size)
     is_own = stored is not None
-    rows = stored.messages if stored else {}
-    # What the host's table has alone matters only where such a message was sent.
-    may_be_hidden = not is_own or any(
-        as_mapping(message).get("role") not in ("user", "assistant")
-        for message in call.messages
-    )
-    if call.caller.may_have_row and may_be_hidden:
-        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
-        if rows and not is_own:
-            shown = await shown_messages(call.caller.chat_id)
-            question_id = as_text(call.host.metadata.get("user_message_id"))
-            await run_work(size, lambda: check_shown(rows, shown, question_id))
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)
@@ -182,6 +171,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    limits = with_chosen_tags(limits, chosen_tags(call.host.metadata))
     row: StoredAnswer | None = None
     if stored:
         caller = call.caller
@@ -190,7 +183,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=_chat_limits(call, model),
+        limits=limits,
         toolset=chat_toolset(call, tools),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
@@ -278,6 +271,30 @@ async def _choose_model(
     call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
+
+
+async def _host_messages(
+    call: CheckedCall, stored: StoredChat | None, size: int
+) -> JsonObject:
+    """Return the messages of the chat as the host stores them, by id.
+
+    Raises InvalidRequest for one that the page does not show, in a chat that its owner
+    lets others continue.
+    """
+    is_own = stored is not None
+    rows = stored.messages if stored else {}
+    # What the host's table has alone matters only where such a message was sent.
+    may_be_hidden = not is_own or any(
+        as_mapping(message).get("role") not in ("user", "assistant")
+        for message in call.messages
+    )
+    if call.caller.may_have_row and may_be_hidden:
+        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
+        if rows and not is_own:
+            shown = await shown_messages(call.caller.chat_id)
+            question_id = as_text(call.host.metadata.get("user_message_id"))
+            await run_work(size, lambda: check_shown(rows, shown, question_id))
+    return rows
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -539,29 +556,6 @@ async def _build_history(
         return fit_history(items, most)
 
     return await run_work(size, build_items)
-
-
-_LONGEST_TAG = 100
-"""People choose the tags, and each piece of an answer is compared with all their
-beginnings."""
-
-
-def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
-    """Return the limits of a chat, with what it makes of thoughts in tags.
-
-    The host's parameter *Reasoning Tags* is a pair of tags, or false for none
-    (docs/reference/open-webui.md, "Tags in texts").
-    """
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    match value_at(call.host.metadata, "params", "reasoning_tags"):
-        case False:
-            return limits._replace(thought_tags=())
-        case [str() as start, str() as end] if start.strip() and end.strip():
-            if max(len(start), len(end)) <= _LONGEST_TAG:
-                return limits._replace(thought_tags=((start, end),))
-    return limits
 
 
 def _record_scope(

@@ -78,6 +78,6 @@ def tool_user(call: CheckedCall) -> ToolUser:
         user_id=caller.user_id,
         messages=call.messages,
         has_row=caller.may_have_row,
-        threads=call.threads,
+        threads=call.memory.threads,
         account=call.account,
     )

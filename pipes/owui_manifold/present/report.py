@@ -1,18 +1,20 @@
 """Reports the request and the end of a run, to the log and to the user."""
 
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from manifold.request_settings import left_out_parameters
 from manifold.views import log_metadata, log_refusal
+from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import compact_json
 from openai_responses.loop.events import RunDone
 from openai_responses.loop.spending import Spending
-from openai_responses.models.resolve import resolve_model
+from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
-from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE
+from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE, named_models
 from owui_manifold.call.context import PipeCall
 from owui_manifold.prepare.request import PreparedRequest
 from shells.failures import has_unasked_removals, report_run
@@ -180,6 +182,8 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     agent = find_agent(name, config.agent, is_switched=config.wants_agent)
     if agent is None:
         return None
-    overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
+    overrides: Mapping[str, ResolvedModel] = {}
+    with suppress(InvalidRequest):  # it may be what refused the answer
+        overrides = named_models(config.valves)
     model = resolve_model(answering_name(name, config.agent), overrides)
     return log_refusal(call.log, agent.strategy, model.id, error)

@@ -33,7 +33,6 @@ from owui_manifold.run.setup_check import (
 )
 from shells.model_list import LISTS_NOTHING, fetch_models
 from shells.valve_messages import PIPE_SHELL, advised_ending, error_message
-from shells.valve_texts import comma_list
 
 _MIN_TOKENS = 16
 """The smallest `max_output_tokens` that OpenAI accepts."""
@@ -131,7 +130,7 @@ async def _model_list_finding(call: CheckedCall, connections: Connections) -> Fi
         message = error_message(error, call.config.shell)
         return Finding(what, call.endpoint.name_server(message), "Warning")
     missing: dict[str, None] = {}
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         model_id = call.resolve(name).id
         if name != "auto" and model_id not in usable:
             missing[model_id] = None

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
 from owui_manifold.call.agent import find_agent
-from owui_manifold.call.config import SWITCH_CONTRACT, Config
+from owui_manifold.call.config import SWITCH_CONTRACT, Config, named_models
 from owui_manifold.call.context import CheckedCall
 from owui_manifold.host.open_webui import (
     InstalledFunction,
@@ -18,7 +18,6 @@ from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.administration import ADMINISTRATION_CONTRACT, ADMINISTRATION_ID
 from shells.endpoint_valves import read_headers
-from shells.valve_texts import comma_list
 
 _STORED = "These have no effect. They are gone once the valves are saved."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
@@ -71,7 +70,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     # Models of the valves whose end is near.
     names = [
-        *comma_list(call.valves.MODEL_ID),
+        *call.valves.model_names(),
         call.valves.TASK_MODEL.strip(),
         image_model_name(call.config),
     ]
@@ -113,8 +112,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
 def valve_problems(config: Config) -> list[str]:
     """Return what is wrong with the valves, also what stops all answers."""
     problems = [*config.remote.problems, *config.problems]
-    if isinstance(config.overrides, InvalidRequest):
-        problems.append(str(config.overrides))
+    try:
+        named_models(config.valves)
+    except InvalidRequest as error:
+        problems.append(str(error))
     try:
         read_headers(config.valves.EXTRA_HEADERS, config.shell)
     except InvalidRequest as error:
@@ -132,7 +133,7 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
 def _agent_problems(call: CheckedCall) -> list[str]:
     """Return why the agents that MODEL_ID lists do not answer."""
     problems: list[str] = []
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         agent = find_agent(name, call.config.agent, is_switched=False)
         if agent is None:
             continue

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from subprocess import Popen, SubprocessError
 from typing import Any
@@ -25,11 +26,20 @@ pytestmark = pytest.mark.asyncio
 NO_FILES = HostFiles("", "")
 
 
+class LendingPool(OwnToolPool):
+    """A pool with answers that end after the test."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = AsyncExitStack()
+
+
 @pytest_asyncio.fixture
-async def pool() -> AsyncIterator[OwnToolPool]:
+async def pool() -> AsyncIterator[LendingPool]:
     """A pool that is closed after the test."""
-    made = OwnToolPool()
-    yield made
+    made = LendingPool()
+    async with made.answers:
+        yield made
     await made.close()
 
 
@@ -37,7 +47,7 @@ KEY = WorkspaceKey("u-1", "c-1")
 
 
 async def offered(
-    pool: OwnToolPool,
+    pool: LendingPool,
     key: WorkspaceKey = KEY,
     messages: Sequence[Mapping[str, Any]] = (),
     **valves: Any,
@@ -45,11 +55,12 @@ async def offered(
     """What an answer in a chat is offered."""
     log = AgentLog("ID")
     settings = read_valve_settings(Valves(**valves))
-    return await pool.open_tools(settings, key, log, NO_FILES, messages)
+    lent = pool.lend_tools(settings, key, log, NO_FILES, messages)
+    return await pool.answers.enter_async_context(lent)
 
 
 async def opened(
-    pool: OwnToolPool, key: WorkspaceKey = KEY, **valves: Any
+    pool: LendingPool, key: WorkspaceKey = KEY, **valves: Any
 ) -> tuple[Tool, ...]:
     """The tools of an answer in a chat."""
     return (await offered(pool, key, **valves)).tools
@@ -61,7 +72,7 @@ async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResul
 
 
 async def test_sandbox_that_cannot_start_is_not_offered(
-    pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    pool: LendingPool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def refuse(*_: object, **__: object) -> None:
         raise SubprocessError("no child today")
@@ -79,7 +90,7 @@ async def test_sandbox_that_cannot_start_is_not_offered(
 
 @pytest.mark.sandbox
 async def test_sandbox_that_shows_the_valves_is_not_offered(
-    pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch
+    pool: LendingPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They are files of the server: in this folder, each interpreter could read them."""
     monkeypatch.setenv("PIPELINES_DIR", "/usr/lib")
@@ -92,7 +103,7 @@ async def test_sandbox_that_shows_the_valves_is_not_offered(
 
 
 @pytest.mark.sandbox
-async def test_files_of_a_run_are_shown(pool: OwnToolPool) -> None:
+async def test_files_of_a_run_are_shown(pool: LendingPool) -> None:
     """A picture goes to the page, a short text into a note; the chat keeps both."""
     code = (
         f"_ = open('a.png', 'wb').write({PNG!r})\n"
@@ -127,7 +138,7 @@ LOST = "The workspace was emptied since the last call"
 
 
 @pytest.mark.sandbox
-async def test_workspace_outlives_a_change_of_the_limits(pool: OwnToolPool) -> None:
+async def test_workspace_outlives_a_change_of_the_limits(pool: LendingPool) -> None:
     """The chat has its files in the next answer, under the new limits (R36)."""
     tools = await opened(pool, SANDBOX=True)
     await ran(tools, "sandbox_fs_write", path="a.txt", content="hello")
@@ -151,7 +162,7 @@ async def test_workspace_outlives_a_change_of_the_limits(pool: OwnToolPool) -> N
     ],
 )
 async def test_model_is_told_once_that_the_workspace_is_gone(
-    pool: OwnToolPool, messages: Sequence[Any], is_told: bool
+    pool: LendingPool, messages: Sequence[Any], is_told: bool
 ) -> None:
     """After a restart: the chat shows calls, and the server has nothing of them."""
     tools = (await offered(pool, messages=messages, SANDBOX=True)).tools
@@ -165,7 +176,7 @@ async def test_model_is_told_once_that_the_workspace_is_gone(
 
 
 async def test_why_there_is_no_sandbox_is_told_once(
-    pool: OwnToolPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    pool: LendingPool, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In the log; each answer has it for administrators, and nothing is tried again."""
     monkeypatch.setenv("PATH", "/nowhere")
@@ -206,7 +217,7 @@ class WritingSandbox:
 
 
 async def test_files_beyond_5_mb_are_named_alone(
-    pool: OwnToolPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    pool: LendingPool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host keeps what is shown in the chat; one that is gone is not read."""
     monkeypatch.setattr("gpt5_agent.shell.own_tools.SandboxTools", WritingSandbox)
@@ -245,17 +256,16 @@ async def test_key_for_files_is_hidden_and_costs_no_answer(
 
 
 @pytest.mark.sandbox
-async def test_settings_that_hold_again_keep_their_runs(pool: OwnToolPool) -> None:
-    """Of too many, the sandbox goes that was not used for the longest time."""
+async def test_an_answer_keeps_its_sandbox(pool: LendingPool) -> None:
+    """However often an administrator changes the limits while it runs."""
 
     async def opened_with(seconds: int) -> tuple[Tool, ...]:
         options = f'{{"seconds": {seconds}}}'
         return await opened(pool, KEY, SANDBOX=True, SANDBOX_OPTIONS=options)
 
-    for seconds in (11, 12, 13, 14):
-        await opened_with(seconds)
     under_way = await opened_with(11)
-    await opened_with(15)
+    for seconds in (12, 13, 14, 15, 16):
+        await opened_with(seconds)
 
     answer = await ran(under_way, "python_execute", code="6 * 7")
 

@@ -140,3 +140,11 @@ async def test_nothing_of_the_administrators_reaches_the_server(sim: Simulator) 
     received = json.dumps([watched.seen, [request.body for request in sim.requests]])
     for secret in ("canary-gateway", "canary-of-the", "sk-of-nobody", "org-1", "vs_1"):
         assert secret not in received
+
+
+def test_own_key_is_read_as_it_is_copied() -> None:
+    """Nothing around it is a part of the secret that logs hide."""
+    read = config(UserValves(API_KEY='"Bearer sk-own"'))
+
+    assert read.own_key == "sk-own"
+    assert "sk-own" in read.secrets

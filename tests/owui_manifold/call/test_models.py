@@ -366,3 +366,9 @@ async def test_names_of_the_administrators_own() -> None:
         "mine": "Ours"
     }
     assert await names(MODEL_ID="mine", MODEL_OVERRIDES_JSON="{") == {"mine": "mine"}
+
+
+async def test_models_are_separated_by_whatever_separates_lists() -> None:
+    """A blank does not: names at gateways have some."""
+    listed = await names(MODEL_ID="gpt-4o; o3;\nmy model,gpt-4o")
+    assert list(listed) == ["gpt-4o", "o3", "my model"]

@@ -23,9 +23,9 @@ from openai_responses.loop.tools import (
     run_calls,
 )
 from openai_responses.requests.tools import ToolNames
-from owui_manifold.call.context import Caller
+from owui_manifold.call.context import Caller, PipeMemory
 from owui_manifold.call.valves import Valves
-from owui_manifold.host.threads import ToolThreads, UserThreads
+from owui_manifold.host.threads import UserThreads
 from owui_manifold.host.tools import HostTools, long_running_tools
 from owui_manifold.prepare.toolset import tool_user
 from runs.tools import CITY, answers_of, calling
@@ -658,14 +658,14 @@ def hanging() -> Iterator[Hanging]:
     tool.leave.set()
 
 
-def asked_by(user_id: str, threads: ToolThreads, hanging: Hanging) -> HostTools:
+def asked_by(user_id: str, memory: PipeMemory, hanging: Hanging) -> HostTools:
     """The tools of a request of this user: one hangs, one does not."""
     tools = {"hang": tool(hanging), "look": tool(look)}
     call = call_of(
         {}, Valves(API_KEY="sk-1"), Caller(user_id=user_id, host_model="p.m")
     )
     context = host_context(tools, metadata={**IDS, "user_id": user_id})
-    call = replace(call, threads=threads, host=context)
+    call = replace(call, memory=memory, host=context)
     return HostTools(call.host, tool_user(call), ToolNames(tuple(tools)))
 
 
@@ -673,13 +673,13 @@ async def test_hung_tools_of_one_user_take_no_thread_of_another(
     hanging: Hanging,
 ) -> None:
     """Sixteen were enough to stop the tools of all; now the user is told."""
-    threads = ToolThreads()
-    own = asked_by("user-1", threads, hanging)
+    memory = PipeMemory()
+    own = asked_by("user-1", memory, hanging)
     short = Toolset(own, limits=CallLimits(at_once=16, seconds=0.05))
 
     hung = await answers_of([calling("hang", n) for n in range(16)], short)
     refused = await answer(own)
-    other = await answer(asked_by("user-2", threads, hanging))
+    other = await answer(asked_by("user-2", memory, hanging))
 
     assert all(
         "did not finish within 0.05 s" in str(outcome.output) for outcome in hung
@@ -690,7 +690,7 @@ async def test_hung_tools_of_one_user_take_no_thread_of_another(
     assert str(other.output).startswith("Rain in Bern")
 
     hanging.leave.set()
-    await until(lambda: not threads.get("user-1", UserThreads()).abandoned)
+    await until(lambda: not memory.threads.get("user-1", UserThreads()).abandoned)
     assert str((await answer(own)).output).startswith("Rain in Bern")
 
 
@@ -698,8 +698,8 @@ async def test_calls_beyond_the_share_wait_while_the_others_may_end(
     hanging: Hanging,
 ) -> None:
     """Two answers of one user at once are no reason to refuse a call."""
-    threads = ToolThreads()
-    tools = asked_by("user-1", threads, hanging)
+    memory = PipeMemory()
+    tools = asked_by("user-1", memory, hanging)
     calls = [asyncio.create_task(answer(tools, "hang")) for _ in range(8)]
     for _ in range(8):
         await asyncio.to_thread(hanging.begun.acquire)
@@ -716,15 +716,15 @@ async def test_calls_beyond_the_share_wait_while_the_others_may_end(
 
 async def test_share_of_a_user_goes_when_nothing_of_it_runs(hanging: Hanging) -> None:
     """A server with many users keeps no idle thread of each."""
-    threads = ToolThreads()
-    tools = asked_by("user-1", threads, hanging)
+    memory = PipeMemory()
+    tools = asked_by("user-1", memory, hanging)
     short = Toolset(tools, limits=CallLimits(seconds=0.05))
     await answers_of([calling("hang")], short)
     gc.collect()
-    assert list(threads) == ["user-1"]
+    assert list(memory.threads) == ["user-1"]
 
     hanging.leave.set()
-    await until(lambda: gc.collect() >= 0 and not list(threads))
+    await until(lambda: gc.collect() >= 0 and not list(memory.threads))
 
 
 async def test_tool_that_only_claims_to_be_sync_fails(host: StandInHost) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from owui_sandbox.sandboxes import Sandboxes
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from sandbox.backend import SandboxLimits, SharedLimits
+from sandbox.sandboxes import Sandboxes
 from sandbox.tools import SandboxTools
 from sandbox.workspaces import WorkspaceKey, WorkspacePool
 from sandboxes.pretended import Pretended, PretendedCell, confined_answering
@@ -112,7 +112,9 @@ async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
         async def close(self) -> None:
             await gate.wait()
 
-    sandboxes = Sandboxes(lambda _options, shared: Slow(shared), WorkspacePool())
+    sandboxes: Sandboxes[str] = Sandboxes(
+        lambda _, shared: Slow(shared), WorkspacePool()
+    )
 
     async def call(options: str, answer: asyncio.Event) -> None:
         async with sandboxes.lend(options):
