@@ -798,3 +798,28 @@ async def test_sketch_that_nobody_asked_for_breaks_no_answer(desk: Desk) -> None
 
     assert not errors(chunks)
     assert "Rain." in str(chunks)
+
+
+@pytest.mark.parametrize(
+    "asked", ["data:," + "word " * 4_000, "\N{CJK UNIFIED IDEOGRAPH-6C34}" * 6_000]
+)
+async def test_no_form_of_a_question_makes_a_stopped_answer_cheap(
+    asked: str, desk: Desk
+) -> None:
+    """It begins like a picture, or has letters of more than a byte."""
+    answer = await desk.answer(chat(asked, "", "sim:slow"))
+    await anext(answer)
+    await answer.aclose()
+
+    assert 4_000 <= (await desk.row()).input < 6_000
+
+
+async def test_tier_without_a_price_costs_as_the_standard_one(desk: Desk) -> None:
+    """Servers have names of their own for it; else a limit in money is none there."""
+    whole = {"id": "resp_1", "object": "response", "status": "completed"}
+    told = {**whole, "output": [ANSWER], "usage": USAGE, "service_tier": "on_demand"}
+    async with Upstream(replying(json.dumps(told))) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        await desk.chunks(chat("Hi"))
+
+    assert (await desk.row()).money > 0
