@@ -581,3 +581,14 @@ async def test_a_model_that_does_not_exist_is_named(door: Door, reader: str) -> 
 
     assert len(turn.requests) == 1
     assert turn.error.startswith("The model gpt-9-nobody does not exist")
+
+
+async def test_members_of_a_channel_read_no_reasons_of_an_administrator(
+    door: Door,
+) -> None:
+    """The answer to a mention is everybody's there."""
+    question = Question("sim:quota", metadata=CHANNEL, user={"role": "admin"})
+    [turn] = await door.talk(question)
+
+    assert "no credit" in str(turn.chunks)
+    assert "server said" not in str(turn.chunks)

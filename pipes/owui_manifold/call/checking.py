@@ -158,7 +158,7 @@ async def _entra_token(call: PipeCall) -> str:
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
-        message = problem if call.caller.is_admin else shown
+        message = problem if call.caller.reads_reasons else shown
         raise InvalidRequest(message, remedy="setup")
     return token
 
