@@ -876,3 +876,27 @@ def test_yes_for_a_call_is_none_for_a_later_one_of_its_id(
 
     assert len({question_["id"] for question_ in chat.questions}) == 3
     assert len(tool.called) == 2
+
+
+def test_two_calls_of_one_question_have_two_references(asking: ChatMaker) -> None:
+    """Who is asked about the first could not tell it from the second above the cards."""
+    tool = WeatherTool("ask_weather")
+    cities = ["Bern " * 200, "Rome " * 200]
+    numbers = dict[str, int]()
+    pair: list[Item] = []
+    for number in range(100_000):
+        first, second = [calls("ask_weather", number, city) for city in cities]
+        references = [
+            build_confirmation_request(call).confirmation_id[:4]
+            for call in (first, second)
+        ]
+        if references[1] in numbers:
+            pair = [calls("ask_weather", numbers[references[1]], cities[0]), second]
+            break
+        numbers[references[0]] = number
+    chat = asking([reasoning("1"), *pair], [SAID], tools=[tool])
+
+    chat.talk("Weather?")
+
+    assert len(chat.questions) == len(tool.called) == 2
+    assert len(chat.calls) == 3  # one after the other
