@@ -216,7 +216,7 @@ class _RunCounts:
         if prepared.cost_of(new) is None:
             # Of a tier that has no price, the standard one counts: a limit in money must
             # not take it for nothing.
-            new = [usage._replace(tier="") for usage in new]
+            new = [usage._replace(tier="default") for usage in new]
         if new:
             self._last = new[-1]
         self._bytes = None
