@@ -83,8 +83,8 @@ def counted_run(
 class CallerPresence:
     """Ends a run with its round once the account of whoever asked is gone.
 
-    Tools would go on acting for a user who was deleted. The host has looked just before
-    the run, so it is asked again after a second.
+    Tools would go on acting for a user who was deleted or switched off. The host has
+    looked just before the run, so it is asked again after a second.
     """
 
     def __init__(self, user_id: str) -> None:
@@ -109,7 +109,8 @@ class CallerPresence:
         if not self._user_id:
             return
         with suppress(Exception):
-            self._is_gone = await user_model(self._user_id) is None
+            user = await user_model(self._user_id)
+            self._is_gone = user is None or user.role == _NOT_ADMITTED
 
     def spent(self, _usages: Sequence[Usage], _output: Sequence[Item]) -> str:
         """Return why the run ends, or nothing."""
@@ -117,7 +118,9 @@ class CallerPresence:
 
 
 _LOOK_SECONDS = 1.0
-_NO_ACCOUNT = "This answer ended, because its user account no longer exists."
+_NOT_ADMITTED = "pending"
+"""The host's role of an account that an administrator has switched off."""
+_NO_ACCOUNT = "This answer ended, because its user account is gone, or may not sign in."
 
 
 def event_words(event: RunEvent) -> EventWords:
