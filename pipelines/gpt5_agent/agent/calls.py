@@ -1,6 +1,5 @@
 """The judge of an agent's calls: refused, put to the user, made here, left to the host."""
 
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +14,6 @@ from gpt5_agent.tools.confirmations import (
     MAX_QUESTIONS,
     build_confirmation_request,
     build_question_call,
-    call_scope,
     compute_confirmation_id,
     compute_permission,
 )
@@ -83,10 +81,6 @@ class ChatJudge:
         self._own_names = prepared.own_tools.schemas.keys()
         self._host_names = prepared.host_schemas.keys()
         self._decisions = dict(earlier.answers)
-        self._answered = Counter(earlier.answered)
-        """How many calls of each id have an output, or get one without a question."""
-        self._scopes: dict[str, object] = {}
-        """Those of the approvals of the calls that are judged now, by their ids."""
         self._permissions = prepared.permissions
         self._tools = GuardedTools(_OfferedTools(prepared))
         for call in earlier.failed:
@@ -95,15 +89,10 @@ class ChatJudge:
             request.own_tools.approver, ask=self._ask_user, log=request.log.note
         )
         # What the user allowed for the whole chat while this answer waited.
-        came = Counter[str]()
         for call in earlier.signed_calls:
             resolved = self._resolve_for_rules(prepared.with_own_name(call))
-            before = came[call["call_id"]]
-            came[call["call_id"]] += 1
             with suppress(ValueError):
-                asked = build_confirmation_request(
-                    resolved, chat=self._chat, earlier=before
-                )
+                asked = build_confirmation_request(resolved, chat=self._chat)
                 decision = self._decisions.get(asked.confirmation_id)
                 if asked.coverage and decision == "chat":
                     permission = compute_permission(
@@ -153,13 +142,8 @@ class ChatJudge:
         # One call asks the user about as many calls as it can hold.
         requests: list[ToolCallRequested] = []
         for call in resolved_calls:
-            call_id = call["call_id"]
-            earlier = self._answered[call_id]
-            self._scopes[call_id] = call_scope(call_id, earlier)
             if self._own_tools.asks_in_chat and self._lacks_approval(call):
-                request = build_confirmation_request(
-                    call, chat=self._chat, earlier=earlier
-                )
+                request = build_confirmation_request(call, chat=self._chat)
                 if request.confirmation_id not in self._decisions:
                     requests.append(request)
         if requests:
@@ -168,7 +152,6 @@ class ChatJudge:
             self.requests = list(distinct.values())[::-1][:MAX_QUESTIONS]
             self.question = build_question_call(self.requests, self._sign)
             return Judgment(_build_verdicts(calls, refusals, ()), self.question)
-        self._answered.update(call["call_id"] for call in calls)
 
         # The host makes the calls of its tools that the rules, or the user, allow.
         left_ids = {
@@ -219,8 +202,7 @@ class ChatJudge:
             if self._is_permitted(name, arguments):
                 is_allowed = True
             elif self._own_tools.asks_in_chat:
-                scope = self._scopes.get(call.call_id, call.call_id)
-                confirmation = compute_confirmation_id(scope, name, arguments)
+                confirmation = compute_confirmation_id(call.call_id, name, arguments)
                 decision = self._decisions.pop(confirmation, "deny")  # it counts once
                 is_allowed = decision != "deny"
             else:

@@ -4,7 +4,6 @@ Where the host runs the tools or asks the user, the agent is called again for ea
 and stores nothing itself: all it needs is in the messages after the user's last one.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from types import MappingProxyType
@@ -34,7 +33,7 @@ class EarlierRounds(NamedTuple):
 
     `spending` is what they took, `failed` are the calls that failed, `answers` the
     approvals by confirmation id, `signed_calls` the calls that this pipeline signed;
-    only those were asked about. `answered` counts the outputs of calls by their ids.
+    only those were asked about.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
@@ -43,7 +42,6 @@ class EarlierRounds(NamedTuple):
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, Decision] = MappingProxyType({})
     signed_calls: tuple[Item, ...] = ()
-    answered: Mapping[str, int] = MappingProxyType({})
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -77,19 +75,17 @@ def read_earlier_rounds(
 
     # The host's calls by round, and their outputs; our questions are none of them.
     outputs: dict[str, str] = {}
-    answered = Counter[str]()
     calls: list[Mapping[str, Any]] = []
     round_count = 0
     for message in drop_question_calls(run):
         if message.get("role") == "tool":  # a list of parts counts as empty
             call_id = str(message.get("tool_call_id"))
             outputs[call_id] = as_text(message.get("content"))
-            answered[call_id] += 1
         calls_of_round = read_tool_calls(message)
         if calls_of_round:
             round_count += 1
             calls += calls_of_round
-    open_turn = _find_open_turn(turns, answered, answers)
+    open_turn = _find_open_turn(turns, outputs, answers)
     if open_turn:
         round_count += 1
 
@@ -117,7 +113,6 @@ def read_earlier_rounds(
         failed=tuple(_find_failed_calls(calls, outputs)),
         answers=answers,
         signed_calls=tuple(signed_calls) if answers else (),
-        answered=answered,
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -151,20 +146,15 @@ def drop_last_turn_details(
 
 def _find_open_turn(
     turns: Sequence[DetailTurn],
-    answered: Mapping[str, int],
+    outputs: Mapping[str, str],
     answers: Mapping[str, Decision],
 ) -> tuple[Item, ...]:
-    """Return the items of the last answer if its calls wait for these approvals.
-
-    Earlier calls may have had their ids, and outputs.
-    """
+    """Return the items of the last answer if its calls wait for these approvals."""
     if not (turns and answers):
         return ()
     items = tuple(item for item, _ in turns[-1].items)
     calls = [item for item in items if is_call(item)]
-    came = Counter(str(item.get("call_id")) for turn in turns for item, _ in turn.items)
-    ids = [str(call.get("call_id")) for call in calls]
-    if not ids or any(answered.get(call_id, 0) >= came[call_id] for call_id in ids):
+    if not calls or any(call.get("call_id") in outputs for call in calls):
         return ()
     # A call that this pipeline did not sign has no name: nothing continues with it.
     if not all(call.get("name") for call in calls):

@@ -2,8 +2,7 @@
 
 The pipeline ends its stream with a call of the host's `ask_user`. The host waits for
 the user and calls the pipeline again. An answer is bound to a call by id, name and
-arguments, and to how often its id came before, so that no other call can use it. It
-counts only if this pipeline asked: the
+arguments, so that no other call can use it. It counts only if this pipeline asked: the
 id of the question's call is its signature, because a model's server can call `ask_user`
 as well, with any words on the card. Without an explicit approval the call is denied. An
 approval for the chat covers the tool, with the targets that the call names.
@@ -107,18 +106,8 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def call_scope(call_id: str, earlier: int) -> object:
-    """Return the scope of an approval of a call: `earlier` ones of its answer had its id.
-
-    Some servers number the calls of each response anew, and any can repeat an id.
-    """
-    return [call_id, earlier] if earlier else call_id
-
-
-def compute_confirmation_id(
-    scope: object, name: str, arguments: Mapping[str, Any]
-) -> str:
-    """Return the id of an approval of a call; its scope is that of a call, or a chat."""
+def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat."""
     call = [scope, name, _without_nulls(arguments)]
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
@@ -129,17 +118,11 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
     return compute_confirmation_id(chat, name, _find_target(arguments))
 
 
-def build_confirmation_request(
-    call: Item, *, chat: str = "", earlier: int = 0
-) -> ToolCallRequested:
-    """Return the question whether a call may be made, in this `chat` if there is one.
-
-    So many `earlier` calls of the answer had its id.
-    """
+def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
+    """Return the question whether a call may be made, in this `chat` if there is one."""
     name = str(call["name"])
     arguments = parse_arguments(call)
-    scope = call_scope(str(call["call_id"]), earlier)
-    confirmation = compute_confirmation_id(scope, name, arguments)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
     warning = find_security_warning(name)
     coverage = ""
     if chat:

@@ -860,24 +860,6 @@ def test_call_that_nobody_signed_does_not_wait_for_a_yes(is_signed: bool) -> Non
     assert earlier.open_turn == ((call,) if is_signed else ())
 
 
-@pytest.mark.parametrize("between", [(), ("host_weather",)])
-def test_yes_for_a_call_is_none_for_a_later_one_of_its_id(
-    between: tuple[str, ...], asking: ChatMaker
-) -> None:
-    """Its server repeats it; or numbers the calls of each response anew."""
-    tool = WeatherTool("ask_weather")
-    again = [calls("ask_weather", 10)]
-    rounds = [[calls(name, number)] for name in between for number in (5, 6)]
-    answers = [again, *rounds[:1], again, *rounds[1:], again, [SAID]]
-    choices = iter(["Allow", "Allow", "Deny"])
-    chat = asking(*answers, tools=[tool], person=lambda _: next(choices))
-
-    chat.talk("Weather?")
-
-    assert len({question_["id"] for question_ in chat.questions}) == 3
-    assert len(tool.called) == 2
-
-
 def test_two_calls_of_one_question_have_two_references(asking: ChatMaker) -> None:
     """Who is asked about the first could not tell it from the second above the cards."""
     tool = WeatherTool("ask_weather")
