@@ -139,7 +139,7 @@ def event_words(event: RunEvent) -> EventWords:
 
 _BYTES_PER_TOKEN = 4
 """About so many, in English. Of other scripts a letter has more bytes, and tokens."""
-_NO_TEXT = frozenset({"encrypted_content", "file_data", "image_url"})
+_UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
 """Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
 
 
@@ -154,7 +154,7 @@ def _count_bytes(sent: object) -> int:
         elif isinstance(part, Mapping):
             for name, inner in part.items():
                 # A tool may have an argument of such a name, which is described.
-                if name not in _NO_TEXT or not isinstance(inner, str):
+                if name not in _UNREAD_FIELDS or not isinstance(inner, str):
                     left.append(inner)
         elif isinstance(part, Sequence):
             left += part
