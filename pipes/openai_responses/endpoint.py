@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Literal
-from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from openai_responses.digest import hex_digest
@@ -120,9 +120,15 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
+        """What must be in no text that the server sends back.
+
+        Some addresses have a key in their query, next to Azure's version.
+        """
         headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+        parts = url_parts(self.base_url.strip())
+        query = parse_qsl(parts.query) if parts else ()
+        keys = [value for name, value in query if name != "api-version"]
+        return connection_secrets(headers, self.proxy, self.api_key, self.token, *keys)
 
     def account(self) -> str:
         """Return a name of the account, without the key."""

@@ -20,6 +20,7 @@ from decimal import Decimal
 from typing import NamedTuple
 from weakref import WeakValueDictionary
 
+from openai_responses.json_input import well_formed
 from openai_responses.ulid import new_ulid
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
@@ -176,6 +177,11 @@ class UsageTable:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
                 known.append(row)
+        # A database refuses some characters, and with the row all that is written with
+        # it. Another server names its models as it likes.
+        storable = well_formed(row.model).replace("\0", "?")
+        if storable != row.model:
+            row = row._replace(model=storable)
         self._add_due(row, bought)
         self._start_writer()
 

@@ -210,7 +210,8 @@ class Pipe:
                 yield chunk
         finally:
             stored.cancel()
-        if failed and call.config.shows_log and call.caller.has_page:
+        shows_log = call.config.shows_log and call.caller.reads_reasons
+        if failed and shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not has_waited:
             await _wait_to_store(call.caller)

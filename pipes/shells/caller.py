@@ -94,6 +94,14 @@ class ChatCaller(NamedTuple):
         return self.chat_id.startswith(CHANNEL)
 
     @property
+    def reads_reasons(self) -> bool:
+        """Whether the answer tells what only administrators may read.
+
+        The members of a channel read what is said to an administrator there.
+        """
+        return self.is_admin and not self.is_in_channel
+
+    @property
     def drops_errors(self) -> bool:
         """Whether the reader of a stream shows its text alone.
 

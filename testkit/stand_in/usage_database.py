@@ -42,8 +42,10 @@ class UsageDatabase:
         if self.failing:
             self.failing -= 1
             raise sqlite3.OperationalError("database is locked")
-        yield self
-        self.connection.rollback()
+        try:
+            yield self
+        finally:
+            self.connection.rollback()
 
     async def execute(self, sql: str, values: Any) -> Any:
         """Run a statement with its values, or with each of a list."""

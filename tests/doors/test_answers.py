@@ -593,3 +593,14 @@ async def test_a_key_is_read_as_it_is_copied(
 
     assert turn.error == ""
     assert len(turn.requests) == 1
+
+
+async def test_members_of_a_channel_read_no_reasons_of_an_administrator(
+    door: Door,
+) -> None:
+    """The answer to a mention is everybody's there."""
+    question = Question("sim:quota", metadata=CHANNEL, user={"role": "admin"})
+    [turn] = await door.talk(question)
+
+    assert "no credit" in str(turn.chunks)
+    assert "server said" not in str(turn.chunks)

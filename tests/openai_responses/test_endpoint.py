@@ -209,7 +209,7 @@ def test_what_is_known_of_a_server(
 def test_secrets_are_all_that_opens_something() -> None:
     """Also the word after `Bearer`, and a password without its escapes; none is shown."""
     endpoint = Endpoint(
-        "",
+        "https://host.tld/v1?code=code-1&api-version=preview",
         "sk-1",
         token="token-1",
         extra_headers={"X-Gateway": "Bearer gate-1", "X-Empty": " "},
@@ -218,7 +218,7 @@ def test_secrets_are_all_that_opens_something() -> None:
 
     assert set(endpoint.secrets) == {
         *("sk-1", "token-1", "Bearer gate-1", "gate-1"),
-        *("http://me:pass%2F1@proxy.tld", "pass/1"),
+        *("http://me:pass%2F1@proxy.tld", "pass/1", "code-1"),
     }
     assert Endpoint("", "", proxy="http://proxy.tld").secrets == ("http://proxy.tld",)
     for secret in ("sk-1", "token-1", "gate-1", "pass%2F1"):

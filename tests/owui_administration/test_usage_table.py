@@ -248,3 +248,18 @@ async def test_row_that_waited_for_a_reader_is_written_after_it(
     await table.user_rows("u", "2026")
 
     await until(lambda: stored(database, "openai_responses_usage") == [ROW])
+
+
+@pytest.mark.parametrize(("name", "kept"), [("a\ud800", "a?"), ("a\0", "a?")])
+async def test_name_that_no_database_takes_keeps_no_others_from_it(
+    name: str, kept: str, database: UsageDatabase
+) -> None:
+    """PostgreSQL takes no NUL, and none takes half a character."""
+    table = UsageTable()
+    table.add(ROW._replace(model=name))
+    await table.flush()
+    table.add(ROW._replace(user_id="v"))
+    await table.flush()
+
+    rows = stored(database, "openai_responses_usage")
+    assert [row[:3:2] for row in rows] == [("u", kept), ("v", "m")]

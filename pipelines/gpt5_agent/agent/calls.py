@@ -9,7 +9,7 @@ from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import AgentRequest
-from gpt5_agent.tools.approval_cards import is_too_long_to_show
+from gpt5_agent.tools.approval_cards import card_reference, is_too_long_to_show
 from gpt5_agent.tools.confirmations import (
     MAX_QUESTIONS,
     build_confirmation_request,
@@ -147,7 +147,9 @@ class ChatJudge:
                 if request.confirmation_id not in self._decisions:
                     requests.append(request)
         if requests:
-            self.requests = requests[:MAX_QUESTIONS]
+            # A server chooses the ids of its calls: no two have one reference.
+            distinct = {card_reference(request): request for request in requests[::-1]}
+            self.requests = list(distinct.values())[::-1][:MAX_QUESTIONS]
             self.question = build_question_call(self.requests, self._sign)
             return Judgment(_build_verdicts(calls, refusals, ()), self.question)
 

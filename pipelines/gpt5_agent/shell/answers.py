@@ -209,7 +209,7 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     """Log an end, and return it; a failure gets the error id of the log."""
     if audit:
         audit.note_end(ended)
-    is_admin = call.caller.is_admin
+    is_admin = call.caller.reads_reasons
     ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
     # Nothing here compares a request with that of an earlier response.
     return ended._replace(trace=ended.trace._replace(response_id=""))

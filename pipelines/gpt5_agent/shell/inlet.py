@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from gpt5_agent.request import PipelineCaller
-from gpt5_agent.tools.host_calls import HostToolNames
+from gpt5_agent.tools.host_calls import MAX_ID_CHARACTERS, HostToolNames
 from manifold.request_settings import chosen_tags
 from openai_responses.json_input import as_list, as_mapping
 from owui_chat.file_names import shorten_name
@@ -18,6 +18,8 @@ from strategies.memory import Message, find_turn_starts
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
+_MAX_TOOL_IDS = 50
+"""Toolkits and servers of a chat whose names are compared with rules."""
 _FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
@@ -54,8 +56,8 @@ def read_inlet_context(
     if tags is not None:
         context["tags"] = tags
     tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
+    if tool_ids:  # a client may name any number; one more says that there are more
+        context["tool_ids"] = tool_ids[: _MAX_TOOL_IDS + 1]
     files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
     if files:
         context["files"] = [
@@ -114,13 +116,19 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     # A tool id is that of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
     toolkit_ids: set[str] = set()
     mcp_ids: set[str] = set()
-    for reference in as_list(context.get("tool_ids")):
-        tool_id = str(reference).partition("|")[0].removeprefix("server:")
+    references = [str(row) for row in as_list(context.get("tool_ids"))]
+    for reference in references[:_MAX_TOOL_IDS]:
+        tool_id = reference.partition("|")[0].removeprefix("server:")
         if tool_id.startswith("mcp:"):
             mcp_ids.add(tool_id.removeprefix("mcp:"))
         else:
             toolkit_ids.add(tool_id.removeprefix("openapi:"))
-    tool_names = HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+    known = {tool_id[:MAX_ID_CHARACTERS] for tool_id in toolkit_ids}
+    tool_names = HostToolNames(
+        frozenset(known),
+        frozenset(mcp_ids),
+        has_more=len(references) > _MAX_TOOL_IDS or known != toolkit_ids,
+    )
     return AttachedToChat(
         tool_names=tool_names,
         files=tuple(files),

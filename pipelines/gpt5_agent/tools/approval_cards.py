@@ -53,7 +53,7 @@ def call_above_card(request: ToolCallRequested) -> str:
     """Return what has to be shown above the card; empty if the card shows the call."""
     if _fits_card(_card_text(request)):
         return ""
-    heading = f"**Needs your approval ({_reference(request)}):**"
+    heading = f"**Needs your approval ({card_reference(request)}):**"
     block = code_block(_call_as_text(request), "text")  # the page runs no `text`
     return f"{heading}\n\n{block}"
 
@@ -87,7 +87,9 @@ def _card_text(request: ToolCallRequested) -> str:
 
 def _reference_text(request: ToolCallRequested) -> str:
     """Return the question about a call that is shown above the card."""
-    return f"{_question(request)} The whole call is above, at {_reference(request)}."
+    return (
+        f"{_question(request)} The whole call is above, at {card_reference(request)}."
+    )
 
 
 def _question(request: ToolCallRequested) -> str:
@@ -101,7 +103,8 @@ def _fits_card(text: str) -> bool:
     return len(text) <= _MAX_CARD_CHARACTERS and "  " not in text
 
 
-def _reference(request: ToolCallRequested) -> str:
+def card_reference(request: ToolCallRequested) -> str:
+    """Return what a card and the call above it have in common."""
     return request.confirmation_id[:_REFERENCE_CHARACTERS]
 
 

@@ -37,7 +37,7 @@ def names_no_tool(call: Item) -> bool:
     return call.get("name") == CALL_TOOL and resolve_host_call(call) is call
 
 
-_MAX_ID_CHARACTERS = 200
+MAX_ID_CHARACTERS = 200
 """Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 _CUT_NAME = re.compile(r"(?P<beginning>.{55})_(?P<digest>[0-9a-f]{8})", re.DOTALL)
@@ -60,6 +60,8 @@ class HostToolNames:
     """Ids of the chat's MCP servers."""
     own_tools: frozenset[str] = frozenset()
     """Names of tools that are not Open WebUI's."""
+    has_more: bool = False
+    """Whether the chat names more toolkits than are known, or one that is too long."""
 
     def other_names(self, name: str) -> list[str]:
         """Return the names that a tool has where it comes from, or had in other chats.
@@ -73,7 +75,7 @@ class HostToolNames:
             return []
         tool_ids = self.toolkit_ids | self.mcp_ids
         names: list[str] = []
-        for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        for index, character in enumerate(name[:MAX_ID_CHARACTERS]):
             if character == "_" and name[:index] in tool_ids:
                 prefix = name[: index + 1]
                 own_name = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
@@ -86,11 +88,14 @@ class HostToolNames:
         """Say whether a pattern may match a tool whose name was cut.
 
         It may match the whole name, or the tool's own name on its server, both in upper
-        and lower case: only a rule that allows has to spell a name as it is.
+        and lower case: only a rule that allows has to spell a name as it is. Where the
+        chat names more toolkits, it may match any.
         """
-        cut_name = _CUT_NAME.fullmatch(name)
-        if cut_name is None or name in self.own_tools:
+        if name in self.own_tools:
             return False
+        cut_name = _CUT_NAME.fullmatch(name)
+        if cut_name is None or self.has_more:
+            return self.has_more
         beginning, cut_digest = cut_name.groups()
         for mcp_id in self.mcp_ids:
             prefix = f"{mcp_id}_"

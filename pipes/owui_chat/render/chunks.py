@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from openai_responses.items import has_web_scheme
 from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Cost
@@ -139,7 +140,12 @@ def source_chunk(name: str, text: str, url: str = "") -> Chunk:
 
 
 def source_data(name: str, text: str, url: str = "") -> Chunk:
-    """Return a source in the host's form; its address, if any, is what it leads to."""
+    """Return a source in the host's form; its address, if any, is what it leads to.
+
+    Only addresses of the web are links of the page: whoever shares a model may write the
+    context of its agent.
+    """
+    url = url if has_web_scheme(url) else ""
     source = {"name": name, "url": url} if url else {"name": name}
     # `[1]` in a text refers to the first distinct value of this key.
     metadata = [{"source": url or name}]

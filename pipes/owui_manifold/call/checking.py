@@ -60,8 +60,6 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
         if endpoints.problem:
             raise InvalidRequest(endpoints.problem, remedy="setup")
         values = dict(endpoints.valves())
-        if values["API_KEY"]:
-            call.log.hide(values["API_KEY"])
         # The only value that is a key of EXPERT_JSON and not a valve.
         scope = values.pop("ENTRA_SCOPE", "")
         config = config._replace(
@@ -78,8 +76,8 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     if not config.own_key and config.valves.AUTH in CALL_TOKENS:
         by_entra = config.valves.AUTH == "entra_id"
         token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
-        call.log.hide(token)
         endpoint = replace(endpoint, token=token)
+    call.log.hide(*endpoint.secrets)
     headers = await fill_in_headers(
         call.host,
         call.caller.user_id,
@@ -159,7 +157,7 @@ async def _entra_token(call: PipeCall) -> str:
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
-        message = problem if call.caller.is_admin else shown
+        message = problem if call.caller.reads_reasons else shown
         raise InvalidRequest(message, remedy="setup")
     return token
 

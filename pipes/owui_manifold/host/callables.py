@@ -34,7 +34,9 @@ _NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
 def tool_secrets(wrapped: object) -> list[str]:
     """Return the keys and passwords in the valves that a tool's function can quote.
 
-    The host sets `valves` on the toolkit, and on the user whom the function is given.
+    The host sets `valves` on the toolkit, and on the user whom the function is given. It
+    hides a valve on its page whose author says that it is a password; others are told
+    by their names.
     """
     toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
     given = getattr(wrapped, "__extra_params__", None)
@@ -43,8 +45,12 @@ def tool_secrets(wrapped: object) -> list[str]:
         getattr(toolkit, "valves", None),
         value_at(given, "__user__", "valves"),
     ):
+        fields = getattr(type(valves), "model_fields", {})
         for name, value in getattr(valves, "__dict__", {}).items():
-            if isinstance(value, str) and _NAMES_SECRET.search(name):
+            extra = getattr(fields.get(name), "json_schema_extra", None)
+            is_hidden = value_at(extra, "input", "type") == "password"
+            is_secret = is_hidden or bool(_NAMES_SECRET.search(name))
+            if isinstance(value, str) and is_secret:
                 secrets.append(value)
     return secrets
 

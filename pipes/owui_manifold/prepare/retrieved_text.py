@@ -32,7 +32,7 @@ async def without_retrieved_text(
     for source in sources:
         # A collection may have the same file; its text stays.
         is_file = value_at(source, "source", "type") == "file"
-        if not (is_file and value_at(source, "source", "id") in whole_files):
+        if not (is_file and as_text(value_at(source, "source", "id")) in whole_files):
             kept.append(source)
     if len(kept) == len(sources):
         return result, instructions

@@ -75,7 +75,7 @@ def report_end(
         call.log,
         ended._replace(ending=ending),
         call.config.shell,
-        is_admin=call.caller.is_admin,
+        is_admin=call.caller.reads_reasons,
         message=message,
     )
     if not call.config.expert.prompt_cache_diagnostics:

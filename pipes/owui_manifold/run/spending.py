@@ -122,8 +122,8 @@ def counted_run(
 class CallerPresence:
     """Ends a run with its round once the account of whoever asked is gone.
 
-    Tools would go on acting for a user who was deleted. The host has looked just before
-    the run, so it is asked again after a second.
+    Tools would go on acting for a user who was deleted or switched off. The host has
+    looked just before the run, so it is asked again after a second.
     """
 
     def __init__(self, user_id: str) -> None:
@@ -148,7 +148,8 @@ class CallerPresence:
         if not self._user_id:
             return
         with suppress(Exception):
-            self._is_gone = await user_model(self._user_id) is None
+            user = await user_model(self._user_id)
+            self._is_gone = user is None or user.role == _NOT_ADMITTED
 
     def spent(self, _usages: Sequence[Usage], _output: Sequence[Item]) -> str:
         """Return why the run ends, or nothing."""
@@ -156,7 +157,9 @@ class CallerPresence:
 
 
 _LOOK_SECONDS = 1.0
-_NO_ACCOUNT = "This answer ended, because its user account no longer exists."
+_NOT_ADMITTED = "pending"
+"""The host's role of an account that an administrator has switched off."""
+_NO_ACCOUNT = "This answer ended, because its user account is gone, or may not sign in."
 
 
 def event_words(event: RunEvent) -> EventWords:
@@ -173,25 +176,26 @@ def event_words(event: RunEvent) -> EventWords:
     return EventWords()
 
 
-_CHARACTERS_PER_TOKEN = 4
-"""About so many, in English."""
+_BYTES_PER_TOKEN = 4
+"""About so many, in English. Of other scripts a letter has more bytes, and tokens."""
+_UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
+"""Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
 
 
-def _count_characters(sent: object) -> int:
-    """Return about how much text the model reads in a JSON value, names left out.
-
-    Pictures and files are no text, and no one knows how many tokens reasoning has that
-    is encrypted.
-    """
+def _count_bytes(sent: object) -> int:
+    """Return about how much text the model reads in a JSON value, names left out."""
     count = 0
     left = [sent]
     while left:
         part = left.pop()
-        if isinstance(part, str) and not part.startswith("data:"):
-            count += len(part)
+        if isinstance(part, str):
+            count += len(part.encode("utf-8", "replace"))
         elif isinstance(part, Mapping):
-            left += [part[name] for name in part if name != "encrypted_content"]
-        elif isinstance(part, Sequence) and not isinstance(part, str):
+            for name, inner in part.items():
+                # A tool may have an argument of such a name, which is described.
+                if name not in _UNREAD_FIELDS or not isinstance(inner, str):
+                    left.append(inner)
+        elif isinstance(part, Sequence):
             left += part
     return count
 
@@ -213,9 +217,9 @@ class _RunCounts:
         """That of the last of them."""
         self._containers = set[str]()
         """The ids of the containers of code that were counted."""
-        self._characters: int | None = 0
+        self._bytes: int | None = 0
         """The text received of the current response; None between two responses."""
-        self._tool_characters = 0
+        self._tool_bytes = 0
         """Those that tools returned to the current response."""
         self._hosted: dict[int, Item] = {}
         """What OpenAI's tools make, or have made, in the current response."""
@@ -228,9 +232,9 @@ class _RunCounts:
 
         def wait(is_waiting: bool) -> None:
             if is_waiting:  # the input of a response is billed from here on
-                self._characters = self._characters or 0
-            elif not self._characters and not self._hosted:
-                self._characters = None  # nothing came of it
+                self._bytes = self._bytes or 0
+            elif not self._bytes and not self._hosted:
+                self._bytes = None  # nothing came of it
             limits.set_waiting(is_waiting)
 
         return limits._replace(count_response=spent, set_waiting=wait)
@@ -243,18 +247,22 @@ class _RunCounts:
         """
         new = list(usages[self._counted :])
         self._counted = len(usages)
-        if not new and (self._characters or self._hosted):
-            new = [self._estimate(self._characters or 0)]
+        if not new and (self._bytes or self._hosted):
+            new = [self._estimate(self._bytes or 0)]
             output = list(self._hosted.values())
         return self._count(new, output)
 
     def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
         """Count responses with their output; return why the run ends, or nothing."""
         prepared = self._prepared
+        if prepared.cost_of(new) is None:
+            # Of a tier that has no price, the standard one counts: a limit in money must
+            # not take it for nothing.
+            new = [usage._replace(tier="default") for usage in new]
         if new:
             self._last = new[-1]
-        self._characters = None
-        self._tool_characters = 0
+        self._bytes = None
+        self._tool_bytes = 0
         self._hosted = {}
         # A container is paid for once, however often code runs in it.
         unpaid: list[Item] = []
@@ -284,18 +292,18 @@ class _RunCounts:
                     self._note(event)
                     yield event
         finally:
-            if self._characters is not None:
+            if self._bytes is not None:
                 # What OpenAI's tools did until then is billed all the same.
                 used = list(self._hosted.values())
-                self._count([self._estimate(self._characters)], used)
+                self._count([self._estimate(self._bytes)], used)
 
     def _note(self, event: RunEvent) -> None:
         """Note what an event brings of the current response."""
         match event:
             case TextDelta():
-                self._characters = (self._characters or 0) + len(event.text)
+                self._bytes = (self._bytes or 0) + _count_bytes(event.text)
             case ItemAdded() if maker_of(event.item).type:
-                self._characters = self._characters or 0
+                self._bytes = self._bytes or 0
                 # A search, and a container, cost from their beginning; a picture once
                 # something of it is there.
                 if not is_image_call(event.item):
@@ -307,24 +315,22 @@ class _RunCounts:
                         drawing = {**tool, **drawing}  # its quality and size
                 self._hosted.setdefault(event.output_index, drawing)
             case ItemDone() if maker_of(event.item).type:
-                self._characters = self._characters or 0
+                self._bytes = self._bytes or 0
                 self._hosted[event.output_index] = event.item
             case ItemAdded() if not is_call(event.item):
                 # It begins to think. A call may be shown after its response.
-                self._characters = self._characters or 0
+                self._bytes = self._bytes or 0
             case ToolOutput():
-                self._tool_characters += _count_characters(event.item.get("output"))
+                self._tool_bytes += _count_bytes(event.item.get("output"))
 
     def _estimate(self, received: int) -> Usage:
-        """Return the usage of a response of which so many characters came."""
+        """Return the usage of a response of which so many bytes of text came."""
         request = self._prepared.request
-        sent = _count_characters([request.instructions, request.tools, request.input])
+        sent = _count_bytes([request.instructions, request.tools, request.input])
         last = self._last
-        again = (
-            last.input + last.output + self._tool_characters // _CHARACTERS_PER_TOKEN
-        )
+        again = last.input + last.output + self._tool_bytes // _BYTES_PER_TOKEN
         return Usage(
-            input=max(sent // _CHARACTERS_PER_TOKEN, again),
+            input=max(sent // _BYTES_PER_TOKEN, again),
             cached=last.cached,
-            output=received // _CHARACTERS_PER_TOKEN,
+            output=received // _BYTES_PER_TOKEN,
         )

@@ -37,6 +37,8 @@ _MAX_FETCHED = 32 * 1024**2
 """Bytes of one file of a container; it is in memory until the host has stored it."""
 _MAX_FILES = 20
 """Files of one text."""
+_MAX_FILES_OF_RUN = 200
+"""Of all texts: each may be new, and stays in the user's account."""
 
 _NO_IMAGE = "The model's server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
@@ -58,6 +60,7 @@ class ArtifactStore:
         self._call = call
         self._connections = connections
         self._fetch_timeouts = fetch_timeouts
+        self._files_left = _MAX_FILES_OF_RUN
         self._entries: dict[str, Item | None] = {}
         """The entries of stored files by the digests of their contents; None for what
         the host refused."""
@@ -89,7 +92,9 @@ class ArtifactStore:
             outputs = content_parts(item.get("outputs"))
             card = await self._store_pictures(str(part.get("url")) for part in outputs)
         elif item_type(item) == "message" and (caller.is_open_webui or caller.streams):
-            citations = file_citations(item)[:_MAX_FILES]
+            most = min(_MAX_FILES, self._files_left)
+            citations = file_citations(item)[:most]
+            self._files_left -= len(citations)
             if citations:
                 card = await self._store_cited_files(citations, message_text(item))
         return event._replace(card=card) if card else event

@@ -858,3 +858,27 @@ def test_call_that_nobody_signed_does_not_wait_for_a_yes(is_signed: bool) -> Non
 
     assert earlier.answers == {request.confirmation_id: "once"}
     assert earlier.open_turn == ((call,) if is_signed else ())
+
+
+def test_two_calls_of_one_question_have_two_references(asking: ChatMaker) -> None:
+    """Who is asked about the first could not tell it from the second above the cards."""
+    tool = WeatherTool("ask_weather")
+    cities = ["Bern " * 200, "Rome " * 200]
+    numbers = dict[str, int]()
+    pair: list[Item] = []
+    for number in range(100_000):
+        first, second = [calls("ask_weather", number, city) for city in cities]
+        references = [
+            build_confirmation_request(call).confirmation_id[:4]
+            for call in (first, second)
+        ]
+        if references[1] in numbers:
+            pair = [calls("ask_weather", numbers[references[1]], cities[0]), second]
+            break
+        numbers[references[0]] = number
+    chat = asking([reasoning("1"), *pair], [SAID], tools=[tool])
+
+    chat.talk("Weather?")
+
+    assert len(chat.questions) == len(tool.called) == 2
+    assert len(chat.calls) == 3  # one after the other

@@ -1,5 +1,6 @@
 """What the inlet hands to the pipe, and what the pipe makes of it (R29)."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gpt5_agent.shell.inlet import (
     read_caller,
     read_inlet_context,
 )
+from openai_responses.loop.tools import Approver
 
 METADATA = {
     "chat_id": "c-1",
@@ -134,3 +136,18 @@ def test_server_accepts_what_chat_completions_allow(
 ) -> None:
     """Its own defaults are others: a stream, and a content in each message."""
     assert accepted_body(body) == accepted
+
+
+@pytest.mark.parametrize("ids", [[f"kit_{n}" for n in range(60)], ["x" * 300]])
+def test_rules_hold_for_each_tool_of_a_chat_that_names_too_many(ids: list[str]) -> None:
+    """All of them with all names of tools took seconds, for which others waited."""
+    context = read_inlet_context({"metadata": {"tool_ids": ids}})
+
+    names = read_attached({CONTEXT_KEY: context}).tool_names
+    approver = Approver(
+        [("crm_*", "ask")], other_names=names.other_names, may_match=names.may_match
+    )
+
+    assert approver.rule_for("mail") == "ask"
+    assert len(names.other_names("mail")) <= 50
+    assert not replace(names, own_tools=frozenset({"mail"})).may_match("mail", "crm_*")

@@ -91,6 +91,7 @@ def test_last_line_carries_what_an_agent_took() -> None:
     [
         ("", {"name": "Log"}, "Log"),
         ("https://a.example", {"name": "Log", "url": "https://a.example"}, None),
+        ("javascript:alert('http')", {"name": "Log"}, "Log"),
     ],
 )
 def test_source_leads_to_its_address(

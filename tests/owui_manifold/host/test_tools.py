@@ -12,6 +12,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
+from pydantic import BaseModel, Field
 
 from calls.sample import IDS, call_of, chat, host_context
 from chats.pictures import PIXEL, PNG
@@ -565,8 +566,16 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
 ) -> None:
     """Those of the toolkit's valves, and of the user's; other valves stay readable."""
 
+    class ToolValves(BaseModel):
+        API_KEY: str = "key-1"
+        bot_token: str = "token-1"
+        city: str = "Bern"
+        PAT: str = Field(
+            default="pat-1", json_schema_extra={"input": {"type": "password"}}
+        )
+
     class Toolkit:
-        valves = SimpleNamespace(API_KEY="key-1", bot_token="token-1", city="Bern")
+        valves = ToolValves()
 
         async def look(self, city: str, __user__: Json) -> str:
             raise error
@@ -581,7 +590,7 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
     with pytest.raises(type(error)):
         await answer(tools)
 
-    assert hidden == ["key-1", "token-1", "word-1"]
+    assert hidden == ["key-1", "token-1", "pat-1", "word-1"]
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:

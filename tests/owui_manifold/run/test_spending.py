@@ -587,8 +587,9 @@ async def test_an_address_draws_nothing_in_the_table(desk: Desk) -> None:
         (True, (USER, USER)),
         (False, (USER, OSError("the database is away"))),
         (False, ({}, None)),
+        (False, (USER, {"role": "pending"})),
     ],
-    ids=["gone", "gone, counted", "there", "unknown for now", "nobody in particular"],
+    ids=["gone", "gone, counted", "there", "unknown", "nobody in particular", "off"],
 )
 async def test_answer_ends_with_its_round_once_its_user_is_gone(
     is_counted: bool,
@@ -604,12 +605,17 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
         host.filters.valves = {ID: {"USER_LIMITS_JSON": "[]"}}
     called: list[str] = []
     asks, found = account
+    role = found.get("role", "") if isinstance(found, dict) else ""
     get_user = host.users.get_user_by_id
 
     async def get_user_unless_deleted(id: str) -> Any:
         if called and isinstance(found, OSError):
             raise found
-        return None if called and found is None else await get_user(id)
+        if called and found is None:
+            return None
+        user: Any = await get_user(id)
+        user.role = role if called and role else user.role
+        return user
 
     async def weather(city: str) -> str:
         called.append(city)
@@ -620,9 +626,9 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     given = {**with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 
-    is_gone = bool(asks) and found is None
+    is_gone = bool(asks) and (found is None or bool(role))
     assert len(sim.requests) == 3 - is_gone
-    assert ["no longer exists" in error for error in errors(shown)] == [True] * is_gone
+    assert ["account is gone" in error for error in errors(shown)] == [True] * is_gone
 
 
 async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
@@ -798,3 +804,28 @@ async def test_sketch_that_nobody_asked_for_breaks_no_answer(desk: Desk) -> None
 
     assert not errors(chunks)
     assert "Rain." in str(chunks)
+
+
+@pytest.mark.parametrize(
+    "asked", ["data:," + "word " * 4_000, "\N{CJK UNIFIED IDEOGRAPH-6C34}" * 6_000]
+)
+async def test_no_form_of_a_question_makes_a_stopped_answer_cheap(
+    asked: str, desk: Desk
+) -> None:
+    """It begins like a picture, or has letters of more than a byte."""
+    answer = await desk.answer(chat(asked, "", "sim:slow"))
+    await anext(answer)
+    await answer.aclose()
+
+    assert 4_000 <= (await desk.row()).input < 6_000
+
+
+async def test_tier_without_a_price_costs_as_the_standard_one(desk: Desk) -> None:
+    """Servers have names of their own for it; else a limit in money is none there."""
+    whole = {"id": "resp_1", "object": "response", "status": "completed"}
+    told = {**whole, "output": [ANSWER], "usage": USAGE, "service_tier": "on_demand"}
+    async with Upstream(replying(json.dumps(told))) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        await desk.chunks(chat("Hi"))
+
+    assert (await desk.row()).money > 0

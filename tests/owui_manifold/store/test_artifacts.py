@@ -428,8 +428,9 @@ async def test_picture_whose_bytes_are_lost_is_left_out(
     assert kinds == ["user", "reasoning", "assistant", "user"]
 
 
-async def test_files_of_one_text_are_limited(desk: Desk) -> None:
-    """A text can name thousands, and no one reads on meanwhile."""
+@pytest.mark.parametrize(("texts", "most"), [(1, 20), (15, 200)])
+async def test_files_of_texts_are_limited(texts: int, most: int, desk: Desk) -> None:
+    """A text can name thousands, and no one reads on meanwhile; so can many texts."""
     kind = {"type": "container_file_citation", "container_id": "cntr_1"}
     cited = [
         {**kind, "file_id": f"cfile_{number}", "filename": f"{number}.csv"}
@@ -441,9 +442,10 @@ async def test_files_of_one_text_are_limited(desk: Desk) -> None:
         fetched.append(request.path)
         return await replying(b"1", 200, "text/csv")(request)
 
-    await desk.ask_server(POST=whole(saying("Here.", *cited)), GET=give)
+    said = [saying(f"Here {number}.", *cited) for number in range(texts)]
+    await desk.ask_server(POST=whole(*said), GET=give)
 
-    assert len(fetched) == 20
+    assert len(fetched) == most
 
 
 def lines(events: list[AnswerEvent]) -> str:
