@@ -161,6 +161,17 @@ def test_replayed_message_keeps_its_phase() -> None:
     assert strip_for_replay({**USER, "id": "1"}) == USER
 
 
+def test_first_output_of_a_call_with_a_name_counts() -> None:
+    call: Item = {"type": "function_call", "call_id": "a", "name": "now"}
+    outputs: list[Item] = [
+        {"type": "function_call_output", "call_id": "a", "output": text}
+        for text in ("noon", "night")
+    ]
+
+    assert drop_orphans([call, *outputs]) == [call, outputs[0]]
+    assert drop_orphans([{**call, "name": ""}, *outputs]) == []
+
+
 @pytest.mark.parametrize(
     ("items", "kept"),
     [

@@ -129,6 +129,13 @@ async def test_rules_name_agents_as_they_are_listed(limited: Filter) -> None:
     await ask(limited, {"id": "others.llama-3.1", "pipeline": {}})
 
 
+async def test_rules_for_a_role_hold_for_agents(limited: Filter) -> None:
+    limit(limited, {"role": "admin", "models": ["gpt-6-*"]})
+    await ask(limited)
+    with pytest.raises(LimitReached):
+        await ask(limited, __user__={**ANN, "role": "admin"})
+
+
 async def test_money_of_agents_is_what_their_server_reports(limited: Filter) -> None:
     """So a limit of money needs no price of the model."""
     limit(limited, {"money": 1, "per": "day"})

@@ -11,6 +11,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
 from owui_chat.messages import (
     AssistantText,
+    AssistantThought,
     ChatPart,
     ToolCall,
     ToolMessage,
@@ -581,3 +582,14 @@ def test_calls_in_the_form_of_anthropic_are_read() -> None:
         call._replace(call_id=again),
         ToolMessage(again, [{"type": "input_text", "text": "noon"}]),
     ]
+
+
+def test_thought_that_a_program_gives_back_under_two_names_is_one() -> None:
+    named = {"reasoning_content": "Hm.", "reasoning": "Hm."}
+    chat: list[Json] = [
+        {"role": "user", "content": "Hi", **named},
+        {"role": "assistant", "content": "Hello", **named},
+    ]
+
+    parts = [HI, AssistantThought("Hm."), AssistantText("Hello")]
+    assert parse_messages(chat, with_thoughts=True)[1] == parts

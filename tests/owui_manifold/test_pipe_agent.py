@@ -279,6 +279,7 @@ async def test_rules_that_an_administrator_opens_may_be_replaced(
             ],
         ),
         ("many", ["maximum_iterations (not a valid value)"]),
+        (3, []),
     ],
 )
 async def test_the_log_says_what_a_request_may_not_set_of_an_agent(

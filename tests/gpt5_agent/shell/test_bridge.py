@@ -306,3 +306,27 @@ def test_answers_that_ended_leave_a_user_the_same_number(
     with pytest.raises(InvalidRequest):
         bridge.stream(work.pieces("two"), user="ada")
     assert first_piece(reading) == "one"
+
+
+def test_work_that_needs_a_moment_to_end_has_it(work: Work) -> None:
+    """What closes connections runs last."""
+    order: list[str] = []
+
+    async def slow_end() -> AsyncGenerator[AnswerPiece, None]:
+        try:
+            yield "one"
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0.05)
+            order.append("the work")
+
+    async def at_end() -> None:
+        order.append("the connections")
+
+    bridge = AsyncBridge(LAST, at_end)
+    reading = bridge.stream(slow_end())
+    assert first_piece(reading) == "one"
+
+    bridge.close()
+
+    assert order == ["the work", "the connections"]

@@ -195,7 +195,7 @@ def test_placeholder_signs_nothing(
     """
     with_empty_file = tmp_path / "empty"
     with_empty_file.mkdir()
-    (with_empty_file / "gpt5_agent.key").touch()
+    (with_empty_file / "gpt5_agent.key").write_text("\n")
     for folder in (tmp_path, tmp_path / "not there", with_empty_file):
         monkeypatch.setenv("PIPELINES_DIR", str(folder))
 

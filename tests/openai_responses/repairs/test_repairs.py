@@ -383,6 +383,11 @@ def allowed(*tools: Item) -> Item:
             body(reasoning={"summary": "auto"}),
         ),
         (
+            {"reasoning": {"effort": "max"}},
+            [LeaveOutParameter("reasoning.effort")],
+            body(),
+        ),
+        (
             {"reasoning": THINKING},
             [ReplaceEffort("max", "high")],
             body(reasoning={"effort": "high", "summary": "auto"}),
@@ -961,7 +966,7 @@ def test_texts_without_a_word_go_where_something_is_left() -> None:
             {**HI, "content": [nothing, nothing]},
             short,
             call("a"),
-            {**output("a"), "output": ""},
+            {**output("a"), "output": " \n"},
             call("b"),
             listed,
             HELLO,

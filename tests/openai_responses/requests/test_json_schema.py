@@ -438,7 +438,7 @@ def test_arguments_of_strict_schemas(data: st.DataObject) -> None:
     Draft202012Validator(schema).validate(cleaned)
 
 
-REFERRED = {"$defs": {"a/b~c": 1, "x" * 292: 2, "x" * 293: 2}, "list": [3]}
+REFERRED = {"$defs": {"a/b~c": 1, "x" * 292: 2, "x" * 293: 2, "~1": 4}, "list": [3]}
 
 
 @pytest.mark.parametrize(
@@ -448,6 +448,7 @@ REFERRED = {"$defs": {"a/b~c": 1, "x" * 292: 2, "x" * 293: 2}, "list": [3]}
         ("#/$defs/a~1b~0c", 1),
         (f"#/$defs/{'x' * 292}", 2),
         (f"#/$defs/{'x' * 293}", None),
+        ("#/$defs/~01", 4),
         ("#/$defs/missing", None),
         ("other.json#/$defs/a", None),
         (7, None),

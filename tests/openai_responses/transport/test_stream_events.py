@@ -451,3 +451,11 @@ def test_end_whose_response_is_not_inside_of_it() -> None:
     """So cursor2api wrote it, with the type in the name alone (its change 115)."""
     sent = ServerSentEvent("response.completed", json.dumps(RESPONSE))
     assert parse_event(sent) == FinalResponse("completed", RESPONSE)
+
+
+def test_id_that_is_no_text_is_that_of_the_call() -> None:
+    named = {"item_id": 5, "call_id": "call_1", "output_index": 0, "delta": "{"}
+
+    event = typed(type="response.function_call_arguments.delta", **named)
+
+    assert getattr(event, "item_id", None) == "call_1"

@@ -73,7 +73,7 @@ async def test_request_is_logged_as_counts(host: StandInHost) -> None:
 
 
 async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
-    body = chat(DIARY, temperature=1, seed=4711, max_tokens=100)
+    body = chat(DIARY, temperature=1, seed=4711, max_tokens=100, file_input="pdf")
     own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
     prepared = await build_chat_request(
         call_of(body, Valves(API_KEY=KEY), user_valves=own)

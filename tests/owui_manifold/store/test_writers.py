@@ -211,9 +211,11 @@ async def test_refused_write_is_tried_again_at_the_end(host: StandInHost) -> Non
     assert await writer.finish() == []
     assert "Open WebUI could not store" in log.text()
 
+    warnings = log.text()
     host.chats.refusing = 2
     await writer.finish()
     await writer.finish()
+    assert log.text() == warnings
 
     assert len(host.chats.writes) == 1
     assert list(host.kept[FIRST]["items"]) == ["1" * 26]
