@@ -270,21 +270,3 @@ async def test_an_answer_keeps_its_sandbox(pool: LendingPool) -> None:
     answer = await ran(under_way, "python_execute", code="6 * 7")
 
     assert json.loads(str(answer.output))["result"] == 42
-
-
-async def test_one_sandbox_too_many_is_closed(
-    pool: OwnToolPool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """That of the settings that have not held for the longest time."""
-    closed: list[object] = []
-
-    class NotedSandbox(WritingSandbox):
-        async def close(self) -> None:
-            closed.append(self)
-
-    monkeypatch.setattr("gpt5_agent.shell.own_tools.SandboxTools", NotedSandbox)
-    for seconds in range(11, 16):
-        options = f'{{"seconds": {seconds}}}'
-        await opened(pool, SANDBOX=True, SANDBOX_OPTIONS=options)
-
-    assert len(closed) == 1

@@ -254,3 +254,10 @@ def test_long_text_to_choose_is_not_shown_whole() -> None:
     schema = {"type": "object", "properties": {"x": {"enum": [Text("y" * 1000)]}}}
 
     assert "must be one of 'yyy" in str(argument_error({"x": "z"}, schema))
+
+
+def test_true_is_no_number_to_choose() -> None:
+    schema = {"type": "object", "properties": {"x": {"enum": [1]}}}
+
+    assert argument_error({"x": 1}, schema) is None
+    assert "must be one of 1" in str(argument_error({"x": True}, schema))
