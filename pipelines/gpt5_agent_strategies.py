@@ -49,6 +49,7 @@ from collections.abc import (
     Collection,
     Container,
     Coroutine,
+    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -94,6 +95,7 @@ from typing import (
     Annotated,
     Any,
     ClassVar,
+    Generic,
     IO,
     Literal,
     NamedTuple,
@@ -102,7 +104,15 @@ from typing import (
     TypeGuard,
     TypeVar,
 )
-from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
+from urllib.parse import (
+    SplitResult,
+    parse_qsl,
+    quote,
+    quote_plus,
+    unquote,
+    urlsplit,
+    urlunsplit,
+)
 from urllib.request import getproxies, proxy_bypass
 from zipfile import BadZipFile, ZipFile
 
@@ -1285,7 +1295,7 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-MAX_WAIT_WORDS = 2000
+_MAX_WAIT_WORDS = 2000
 """Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
@@ -1301,7 +1311,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
     return read_duration(match[1]) if match else None
 
 
@@ -1654,9 +1664,10 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
-    printed = _STATUS_AND_WORDS.match(message)
-    is_printed = printed is not None and _says_nothing(fields.get("code"))
-    if printed and is_printed:
+    code = fields.get("code")
+    says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
+    printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
+    if printed:
         message = printed[2] or message
         fields = {**fields, "code": printed[1]}
 
@@ -1665,12 +1676,14 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
+    limit = _LIMIT_IN_WORDS.match(message)
+    named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
+        param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
-        is_relayed=is_printed,
+        is_relayed=printed is not None,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -1682,44 +1695,36 @@ def read_api_error(wire: object) -> ApiError:
 
 
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
-    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
+"""The limit or the safeguard that an error names in words alone.
 
-
-def _limit_in_words(message: str) -> str | None:
-    """Return the limit or the safeguard that an error names in words alone.
-
-    No repair takes one away, so a user who writes such words changes nothing.
-    """
-    match = _LIMIT_IN_WORDS.match(message)
-    return match[1] if match else None
+No repair takes one away, so a user who writes such words changes nothing.
+"""
 
 
 def _read_code(
     fields: JsonObject, message: str, kind: str | None, exact: str
 ) -> str | None:
     """Return OpenAI's code for an error, as far as another server means the same."""
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        return "context_length_exceeded"
     # OpenRouter's moderation is a 403 with its reasons.
     metadata = as_mapping(fields.get("metadata"))
     if metadata.get("reasons") or metadata.get("flagged_input"):
         return CONTENT_FILTER
-    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
-        return CONTENT_FILTER
+    if kind in _CODES_OF_TYPES:
+        return _CODES_OF_TYPES[kind]
     code = fields.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
         code = str(code)
-    word = as_text(code)
-    match _SAME_CODES.get(word, word):
-        # At OpenRouter, also the code of a chat that is too long, and of a field that is
-        # not known.
+    word = _SAME_CODES.get(as_text(code), as_text(code))
+    match word:
+        # At OpenRouter, also the code of a chat that is too long, of a field that is not
+        # known, and of whatever a server behind it refuses.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_NO_POLICY):
+        case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -1734,48 +1739,58 @@ def _read_code(
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
-        # Anthropic behind a gateway, of one image of many
-        case _ if _IS_LARGE_IMAGE.search(message):
-            return "image_too_large"
-        case _ if _IS_ODD_IMAGE.match(message):
-            return "invalid_image_format"
-        # OpenAI, without a code
-        case _ if message.startswith("The file type you uploaded is not supported"):
-            return "unsupported_file"
-        # Google, with a status of 400
-        case _ if message.startswith("User location is not supported for the API"):
-            return "unsupported_country_region_territory"
-        # LM Studio, with a status of 400
-        case _ if message.startswith("The model has crashed"):
-            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
-        case openai_code:
-            return openai_code or None
+    for phrase, meant in _CODES_OF_WORDS:
+        if re.search(phrase, message):
+            return meant
+    return word or None
 
 
+_CODES_OF_TYPES = {
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    "exceed_context_size_error": "context_length_exceeded",
+    "hooks_failed": CONTENT_FILTER,  # Portkey's guardrails, with a status of 446
+}
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
-_IS_LARGE_IMAGE = re.compile(
-    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+_CODES_OF_WORDS = (
+    # Anthropic behind a gateway, of one image of many
+    (
+        r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
+        r"|At least one of the image dimensions)",
+        "image_too_large",
+    ),
+    (
+        # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+        # (github/copilot-cli 2030).
+        r"\A(?:The image data you provided does not represent a valid image"
+        r"|image media type (?:not supported|is required)"
+        # Kimi, of WebP
+        r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
+        # llama.cpp, Ollama and LM Studio, of a format such as WebP
+        r"|Failed to load image or audio file"
+        # Ollama; Google
+        r"|invalid image input\Z|Unable to process input image\b"
+        r"|Unable to submit request because it has a mimeType parameter with value image/"
+        # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|(?:\S{1,99}: )?(?:Could not process image"
+        r"|Image does not match the provided media))",
+        "invalid_image_format",
+    ),
+    # OpenAI, without a code
+    (r"\AThe file type you uploaded is not supported", "unsupported_file"),
+    # Google, with a status of 400
+    (
+        r"\AUser location is not supported for the API",
+        "unsupported_country_region_territory",
+    ),
+    # LM Studio, with a status of 400
+    (r"\AThe model has crashed", "internal_error"),
 )
-_IS_ODD_IMAGE = re.compile(
-    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
-    # (github/copilot-cli 2030).
-    r"The image data you provided does not represent a valid image"
-    r"|image media type (?:not supported|is required)"
-    # Kimi, of WebP
-    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
-    # llama.cpp, Ollama and LM Studio, of a format such as WebP
-    r"|Failed to load image or audio file"
-    # Ollama; Google
-    r"|invalid image input\Z|Unable to process input image\b"
-    r"|Unable to submit request because it has a mimeType parameter with value image/"
-    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
-    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
-)
+"""What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -1814,35 +1829,48 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
-"""Also with that code: what it says of a request that a server behind it refused."""
+_OF_A_POLICY = re.compile(
+    r"\binvalid prompt\b|flagged|polic(y|ies)|violat|safety|limited access",
+    re.IGNORECASE,
+)
+"""What OpenAI says where that code means one."""
 NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
-def _error_fields(wire: object) -> JsonObject:
-    """Return the fields of an error, wherever a server puts them."""
+def _innermost_error(wire: object) -> object:
+    """Return the fields or the words of an error, wherever a server puts them.
+
+    Of what Zod found, the list.
+    """
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
     while True:
         if isinstance(wire, list):  # Google's gateways
             wire = wire[0] if wire else None
         if not isinstance(wire, Mapping):
-            break
+            return wire
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
         for issues in (inner, wire.get("issues")):
             if _are_issues(issues):
-                return _read_issues(as_list(issues))
+                return issues
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         for key in () if wire.get("message") else _AROUND_ERRORS:
             inner = inner or as_mapping(wire.get(key))
         if not isinstance(inner, Mapping) or not inner:
-            break
+            return wire
         wire = inner
-    if isinstance(wire, str):
-        return {"message": wire}
-    fields = as_mapping(wire)
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error under the names that most servers give them."""
+    error = _innermost_error(wire)
+    if _are_issues(error):
+        return _read_issues(as_list(error))
+    if isinstance(error, str):
+        return {"message": error}
+    fields = as_mapping(error)
     # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
     # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
     # have has a row, and names of types are in between. The most exact row counts.
@@ -1891,6 +1919,8 @@ _SAME_CODES = {
     "AllocationQuota.FreeTierOnly": "insufficient_quota",
     "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # OpenAI, in a stream, of a user whose access it has limited (anomalyco/opencode 15776)
+    "cyber_policy_violation": "cyber_policy",
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
@@ -1995,10 +2025,6 @@ def _inner_error(text: str) -> ApiError | None:
     return error._replace(code=told[1]) if told and not error.code else error
 
 
-_STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
-)
-"""What OpenAI's package for Python prints since it leaves out the body."""
 CODES_FOR_ANYTHING = (
     "",
     "server_error",
@@ -2007,10 +2033,6 @@ CODES_FOR_ANYTHING = (
     "upstream_error",
 )
 """What servers have for whatever was raised in them; the words may say what it was."""
-
-
-def _says_nothing(code: object) -> bool:
-    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -2029,7 +2051,17 @@ def _read_printed(text: str) -> object:
 
 
 _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal."""
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+
+Whatever a gateway writes may be in front of it.
+"""
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What the one for Python prints since it leaves out the body.
+
+Without a body it counts at the beginning alone: later words may quote a chat.
+"""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -2208,6 +2240,8 @@ def failure_words(error: ApiError) -> list[str]:
 _UNCERTAIN_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
+_TOO_SLOW = (504, 524)
+"""Statuses of a gateway, the second one Cloudflare's, that waited for a server."""
 _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
@@ -2226,7 +2260,8 @@ def refusal_words(
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        is_gateways = status >= 500 and status not in _TOO_SLOW
+        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -2253,6 +2288,9 @@ def refusal_words(
     return words
 
 
+NO_ROUTE = "No endpoints found"
+"""What OpenRouter says, with a status of 404, of the providers that are up now; others may
+be tomorrow."""
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -2260,7 +2298,7 @@ type and names no place, either."""
 
 def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
+    if error.param or error.names_a_place or error.message.startswith(NO_ROUTE):
         return False
     is_of_the_api = error.type == "invalid_request_error"
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
@@ -2290,11 +2328,11 @@ _PHRASES = (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
-        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI, Z.AI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
-        r"|`inputs` tokens \+ `max_new_tokens` must"
+        r"|`inputs` tokens \+ `max_new_tokens` must|prompt exceeds max length"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -2316,7 +2354,7 @@ _PHRASES = (
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not in v1/responses|support the '\S{0,20}/responses' API"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -2379,9 +2417,10 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # xAI, as a 429 (continuedev/continue 10373)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
     (
-        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        r"\AYour team \S{1,64} has either used all available credits or reached its"
+        r"|\AInsufficient (balance|credits|funds)\b",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
@@ -2423,7 +2462,7 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-_MAX_SEARCHED = 2000
+MAX_SEARCHED = 2000
 """Characters of a message; what follows may quote a chat."""
 
 
@@ -2435,7 +2474,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:_MAX_SEARCHED]
+    text = error.message[:MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -2448,7 +2487,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:_MAX_SEARCHED]
+    text = error.message[:MAX_SEARCHED]
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
@@ -2713,6 +2752,10 @@ _NO_CREDIT = (
 )
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_TOO_LATE = (
+    "The model's server did not answer a gateway in front of it in time (HTTP {status}). "
+    "Try again, or choose a lower effort."
+)
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
@@ -2870,6 +2913,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,
+        "504": _TOO_LATE,
+        "524": _TOO_LATE,
         "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
@@ -3154,14 +3199,18 @@ def refusal_word(status: int, error: ApiError, *, is_streamed: bool = False) -> 
     return _first_with_message(refusal_words(status, error, is_streamed=is_streamed))
 
 
-def names_model(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the model is not there, or is not for this key.
+def cause_word(error: ApiError, status: int = 0) -> str:
+    """Return the word of a message that tells why a request failed; "" if none does.
 
-    Below 400, `status` is that of a stream with an error.
+    Below 400, `status` is that of a stream, whose error may name another one.
     """
     status = status if status >= 400 else error.status
-    word = refusal_word(status, error) if status else failure_word(error)
-    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+    return refusal_word(status, error) if status else failure_word(error)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key."""
+    return cause_word(error, status) in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
 def _first_with_message(words: Iterable[str]) -> str:
@@ -3186,7 +3235,8 @@ def failure_status(failure: Failure) -> str:
     if status == 200:  # in a stream, only the error says more
         is_busy = failure.error.is_any_of(_BUSY)
         status = 429 if is_busy else failure.error.status or status
-    cause = causes.get(status, f"has trouble (HTTP {status})")
+    says = "rejected the request" if status in (400, 405, 422) else "has trouble"
+    cause = causes.get(status, f"{says} (HTTP {status})")
     return f"The model's server {cause}."
 
 
@@ -4362,6 +4412,12 @@ class ResolvedModel(NamedTuple):
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
+    def fit_effort(self, effort: str | None) -> str | None:
+        """Return an effort that is asked for as the model takes it; None for none."""
+        if effort == "max" and self.facts.efforts:  # the highest of the model
+            return self.facts.efforts[-1]
+        return effort if effort and self.takes_effort(effort) else None
+
 
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
@@ -4479,7 +4535,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
-    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max. The
+    last word of a fine-tuned model is its owner's.
     """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
@@ -4594,8 +4651,9 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
-    rf"|`{_NAME}` must be one of\b"
+    # Groq (Alishahryar1/free-claude-code 1348), DashScope (VicBilibily/GCMP 384);
+    # gateways; Volcengine.
+    rf"|[`']{_NAME}[`'] must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
     rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
@@ -4608,7 +4666,7 @@ _LACKING_PARAMETER = re.compile(
     rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
-    rf"|\bproperty '{_NAME}' is unsupported"
+    rf"|\bproperty '{_NAME}' is unsupported|[\"'`]{_NAME}[\"'`] not permitted\b"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
     rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
     rf"|\bdon't support {_NAME}="  # LiteLLM, of a value
@@ -4646,9 +4704,12 @@ _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
 """What pydantic writes, which servers of vLLM's kind use."""
+_PARAMETER_IN_PRINT = re.compile(rf"\bvalidation errors? for \w{{1,64}}\n{_NAME}\n")
+"""What pydantic prints of a body (Cerebras, egoist/chatwise-releases 1325)."""
 _PARAMETERS_IN_WORDS = (
     _PARAMETER_IN_WORDS,
     _PARAMETER_IN_LOC,
+    _PARAMETER_IN_PRINT,
     _LACKING_PARAMETER,
     _REASONING_VALUE,
 )
@@ -4949,10 +5010,26 @@ class Refusal:
 
     @cached_property
     def parameter(self) -> str:
-        """The path of the parameter that `param` or the words name; empty for none."""
-        if self.named_parameter:
-            return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
-        relayed = self.error.param or ""
+        """The path of the parameter that `param` or the words name; empty for none.
+
+        A `param` may be a word for the server's own check, and the words the place.
+        """
+        named = self.named_path
+        if re.split(r"\W", named)[0] in self.sent.payload:
+            return named
+        in_words = self._parameter_in_words
+        has_words = in_words.partition(".")[0] in self.sent.payload
+        return in_words if has_words or not named else named
+
+    @property
+    def named_path(self) -> str:
+        """What `param` names, under the API's own name."""
+        return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
+
+    @property
+    def _parameter_in_words(self) -> str:
+        """The path of the parameter that the words name; empty for none."""
+        relayed = (self.error.is_relayed and self.error.param) or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return _OTHER_NAMES.get(relayed, relayed)
         match: re.Match[str] | None = None
@@ -5336,17 +5413,7 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-
-    # What the repairs do to the items, up to the last one that each is about. Without
-    # that one in the chat, a repair is over.
-    changed: dict[ItemChange, set[str]] = defaultdict(set)
-    for repair in own:
-        if repair.last_name and repair.last_name not in names:
-            continue
-        for row in rows:
-            changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
-                break
+    changed = _named_by_change(rows, own)
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
@@ -5367,6 +5434,26 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
             sent.append(row)
     whole = {id(item) for item in drop_orphans([row.item for row in sent])}
     return [row for row in sent if id(row.item) in whole]
+
+
+def _named_by_change(
+    rows: Sequence[NamedItem], repairs: Sequence[ChatRepair]
+) -> defaultdict[ItemChange, set[str]]:
+    """Return the names of the items to which the repairs do something, by what it is.
+
+    Each repair counts up to the last item that it is about. Without that one in the
+    chat, it is over.
+    """
+    names = {row.name for row in rows}
+    changed = defaultdict[ItemChange, set[str]](set)
+    for repair in repairs:
+        if repair.last_name and repair.last_name not in names:
+            continue
+        for row in rows:
+            changed[repair.change_of(row)].add(row.name)
+            if row.name == repair.last_name:
+                break
+    return changed
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -5494,8 +5581,10 @@ class _Plainer:
             properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
-            demanded = {name for name in required if isinstance(name, str)}
-            plain["required"] = [name for name in properties if name in demanded]
+            texts = {name for name in required if isinstance(name, str)}
+            demanded = [name for name in properties if name in texts]
+            if demanded:
+                plain["required"] = demanded
         if kind == "array":
             items = {} if is_last else meant.get("items")
             plain["items"] = self.plain(items, depth + 1)
@@ -5793,6 +5882,11 @@ class LeaveOutTool(RequestRepair):
     def message(self) -> str:
         return _refused_message(f"the tool {self.name[:64]}")
 
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, where the tool may be a simpler one."""
+        tools = declared_tools(before_repairs(sent, SIMPLIFYING))
+        return any(json_digest(tool) == self.digest for tool in tools)
+
     def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
@@ -5830,22 +5924,35 @@ def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
+@dataclass(frozen=True, slots=True)
 class PlainSchemas(RequestRepair):
-    """All functions have schemas of types, names and descriptions alone."""
+    """Functions have schemas of types, names and descriptions alone.
 
-    message = (
-        "The model's server cannot read a tool's parameters: sending simpler ones."
-    )
+    If only one of them was refused, the others stay as they are.
+    """
+
+    name: str = ""
+    """Of the one function; empty for all."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server cannot read a tool's parameters: sending simpler ones."
+        )
 
     def apply(self, payload: Payload) -> Payload:
-        tools = list(as_list(payload.get("tools")))
-        for number, tool in enumerate(tools):
-            if tool.get("type") == "function":
-                plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
-                if plain.get("strict"):
-                    plain["strict"] = False
-                tools[number] = plain
-        return {**payload, "tools": tools} if tools else payload
+        tools = list(map(self._simplify, as_list(payload.get("tools"))))
+        items = change_added_tools(payload["input"], self._simplify)
+        changed = {**payload, "input": items}
+        return {**changed, "tools": tools} if tools else changed
+
+    def _simplify(self, tool: Item) -> Item:
+        if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
+            return tool
+        plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
+        if plain.get("strict"):
+            plain["strict"] = False
+        return plain
 
 
 class AskForStream(RequestRepair):
@@ -5886,6 +5993,10 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
+SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
+"""Repairs that change the schemas of tools."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeaveOutField(RequestRepair):
     """A field that a server does not know goes from all items of a type."""
@@ -5900,13 +6011,13 @@ class LeaveOutField(RequestRepair):
     def apply(self, payload: Payload) -> Payload:
         if not may_lose_field(self.kind, self.keys):
             return payload
-        return _change_items(payload, self._shorten)
 
-    def _shorten(self, item: Item) -> Item:
-        if item_type(item) != self.kind:
-            return item
-        shorter: Item = _without_key(item, self.keys)
-        return shorter
+        def shorten(item: Item) -> Item:
+            is_meant = item_type(item) == self.kind
+            shorter: Item = _without_key(item, self.keys) if is_meant else item
+            return shorter
+
+        return _change_items(payload, shorten)
 
 
 def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
@@ -6011,16 +6122,15 @@ def _without_empty_texts(item: Item) -> Item:
         if isinstance(content, str) and not content.strip():
             changed[key] = _EMPTY_TEXT
         elif isinstance(content, list):
-            kept = [part for part in content if not _is_empty_text(part)]
+            kept: list[Any] = []
+            for part in content:
+                text = as_mapping(part).get("text")
+                if not isinstance(text, str) or text.strip():
+                    kept.append(part)
             changed[key] = kept or [
                 {**part, "text": _EMPTY_TEXT} for part in content[:1]
             ]
     return changed
-
-
-def _is_empty_text(part: object) -> bool:
-    text = as_mapping(part).get("text")
-    return isinstance(text, str) and not text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -6337,6 +6447,28 @@ def sent_request(
 ) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
+    First the items come to their places; the other repairs leave them there.
+    """
+    repaired, rows = _place_items(payload, repairs, names=names)
+    # A tool is left out by the digest of its own schema, so simpler ones come last.
+    for repair in sorted(repairs, key=lambda repair: isinstance(repair, SIMPLIFYING)):
+        if isinstance(repair, PlainItems | WordsAlone):
+            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        if isinstance(repair, RequestRepair) and not is_applied:
+            repaired = repair.apply(repaired)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _place_items(
+    payload: Payload, repairs: Sequence[Repair], *, names: bool
+) -> tuple[Payload, list[NamedItem]]:
+    """Return a body after the repairs that add, join, move or take items, with its rows.
+
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
@@ -6362,19 +6494,16 @@ def sent_request(
         if outputs in repairs:
             rows = outputs.change_rows(rows)
             break
-    # Then the repairs of requests that leave the items in their places.
-    repaired = {**lowered, "input": [row.item for row in rows]}
-    for repair in repairs:
-        if isinstance(repair, PlainItems | WordsAlone):
-            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
-        if isinstance(repair, RequestRepair) and not is_applied:
-            repaired = repair.apply(repaired)
-    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
-        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
-    sent = zip(rows, repaired["input"], strict=True)
-    items = [row._replace(item=item) for row, item in sent]
-    return SentRequest(repaired, items, payload, tuple(repairs))
+    return {**lowered, "input": [row.item for row in rows]}, rows
+
+
+def before_repairs(sent: SentRequest, kinds: tuple[type, ...]) -> Payload:
+    """Return what would have been sent without the repairs of these kinds."""
+    others: list[Repair] = []
+    for repair in sent.repairs:
+        if isinstance(repair, Repair) and not isinstance(repair, kinds):
+            others.append(repair)
+    return repair_request(dict(sent.asked), others)
 
 
 def outer_name(path: str) -> str:
@@ -6505,7 +6634,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:MAX_WAIT_WORDS]
+    words = failure.error.message[:MAX_SEARCHED]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
@@ -6533,14 +6662,7 @@ def _is_retried_status(status: int) -> bool:
 
 
 _LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
-"""Causes that may be told in words alone."""
-
-
-def _names_lasting_cause(error: ApiError) -> bool:
-    """Say whether the words tell why each request would fail."""
-    status = error.status
-    word = refusal_word(status, error) if status else failure_word(error)
-    return word in _LASTING_CAUSES
+"""Causes that may be told in words alone, and that each request would fail for."""
 
 
 def is_transient(failure: Failure) -> bool:
@@ -6551,7 +6673,7 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    is_lasting = _names_lasting_cause(error)
+    is_lasting = cause_word(error) in _LASTING_CAUSES
     is_uncertain = failure.status in _UNCERTAIN_STATUS
     if is_uncertain and is_passing(error) and not is_lasting:
         return True
@@ -6561,8 +6683,9 @@ def is_transient(failure: Failure) -> bool:
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or is_lasting
         return not is_told or failure_word(error) == "server_is_overloaded"
-    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
-    if failure.status == 500 and is_lasting:
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0),
+    # gateways 502 of each refusal behind them (farion1231/cc-switch 6982).
+    if failure.status in (500, 502) and is_lasting:
         return False
     return _is_retried_status(failure.status)
 
@@ -6581,7 +6704,8 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        return not _names_lasting_cause(error) and not error.is_any_of(_KNOWN_REFUSALS)
+        is_lasting = cause_word(error) in _LASTING_CAUSES
+        return not is_lasting and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 
@@ -6764,8 +6888,6 @@ _NOT_TOGETHER = (
     r"|tool use with function calling is unsupported"
 )
 """What Gemini says of its own tools next to functions; alone it takes them."""
-_OF_TODAYS_ROUTES = "No endpoints found"
-"""What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
 """What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
 gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
@@ -6789,12 +6911,16 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # of llama.cpp, with a status of 500; Groq; LiteLLM.
         r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
         r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
-        r"|tool calling`? is not supported|does not support parameters: \['tools'",
+        r"|tool calling`? is not supported|does not support parameters: \['tools'"
+        # OpenAI, in Chat Completions, which a gateway may use (julep-ai/julep 1542).
+        r"|\btools (?:is|are) not supported (?:in|by|with|for) this model",
         [LeaveOutFunctions()],
     ),
     (
-        # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
-        r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+        # llama.cpp, of search and Python as well as of tools of Codex; small gateways;
+        # MiniMax (decolua/9router 2509).
+        r"'type' of tool must be 'function'|only \W?function\W? tools are supported"
+        r"|\binvalid tool type\b",
         [OfferFunctionsAlone()],
     ),
     (
@@ -6817,6 +6943,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"stream must be set to true|only supports? stream mode"
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
+    ),
+    # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
+    (
+        rf"{NO_ROUTE} that (?:can handle|support)",
+        [LeaveOutOptions(), LeaveOutFunctions()],
     ),
     # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
     (
@@ -6920,6 +7051,8 @@ _BLAMES_ANOTHER = frozenset({200, 405, 500})
 (DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
+_OF_ITS_SCHEMA = r"\bschema\b|\]\.parameters\b"
+"""What is in the words about a tool whose parameters are refused."""
 _UNREACHED = "retrieving tool list"
 """What the API writes of a remote MCP server that may be there again soon."""
 
@@ -6966,7 +7099,7 @@ def find_repair(
         candidates = _by_credit(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
-    may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
+    may_pass = is_trouble or NO_ROUTE in failure.error.message
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             is_lasting = tried.is_lasting and not may_pass
@@ -6989,7 +7122,10 @@ def blind_repair(
     are not the cause. Those that the server took with another chat go late.
     """
     steps = _blind_steps(
-        sent, failure, knows_options=knows_options, took_options=took_options
+        failure,
+        Refusal(failure.error, sent),
+        knows_options=knows_options,
+        took_options=took_options,
     )
     for repair in steps:
         if _is_worth_trying(repair, sent):
@@ -6998,35 +7134,20 @@ def blind_repair(
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
+    failure: Failure, refusal: Refusal, *, knows_options: bool, took_options: bool
 ) -> list[Repair]:
     """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
     status = failure.status or 0
-    last = sent.last_name
+    last = refusal.sent.last_name
     if error.code == UNREADABLE_STREAM:
         return [LeaveOutParameter("stream")]
     if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
         return [LeaveOutReasoning(last)]
-    is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
-    has_files = any(has_media(row.item) for row in sent.items)
-    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
-    is_key_error = _KEY_ERROR.fullmatch(error.message) is not None
-    is_unexpected = status == 500 and (is_unhandled or is_key_error)
-    parameter = Refusal(error, sent).parameter
-    # A parameter that guards stays, and with it the refusal.
-    is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
+    has_files = any(has_media(row.item) for row in refusal.sent.items)
     word = refusal_word(status, error)
-    # The words of a chat are too many: they are most of it. Too many items become fewer.
-    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
-    if not (is_unclear or is_unexpected) or is_about_guard or is_too_long:
+    if not _may_be_about_chat(failure, refusal, word, has_files=has_files):
         return []
-    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
-    if is_missing and not error.names_a_place:
-        is_of_the_api = error.type == "invalid_request_error"
-        names_model = "model" in error.message.lower()
-        if not is_of_the_api or names_model or is_about_address(error):
-            return []  # the address or the model is wrong
 
     # Other servers refuse options and tools before they ask the model. To tune an
     # answer matters less than the chat, and tools matter more.
@@ -7035,7 +7156,7 @@ def _blind_steps(
         PlainItems(last, has_files),
         WordsAlone(last),
     ]
-    names_a_part = error.names_a_place or bool(parameter)
+    names_a_part = error.names_a_place or bool(refusal.parameter)
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
         steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
@@ -7044,8 +7165,41 @@ def _blind_steps(
         return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
     # If the list of tools is the cause, and no tool is named: few other servers have
     # tools of their own, and the functions may matter more.
-    is_about_tools = outer_name(parameter) == "tools"
-    return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
+    if outer_name(refusal.parameter) != "tools":
+        return plain
+    fewer: list[Repair] = [OfferFunctionsAlone()]
+    if refusal.parameter == "tools" and _UNREACHED not in error.message:
+        fewer += [PlainSchemas(), LeaveOutFunctions()]
+    return [*fewer, *plain]
+
+
+def _may_be_about_chat(
+    failure: Failure, refusal: Refusal, word: str, *, has_files: bool
+) -> bool:
+    """Say whether less of the chat may remove a refusal that names nothing.
+
+    `word` is that of its message.
+    """
+    error = failure.error
+    status = failure.status
+    if status == 500:
+        is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+        is_unclear = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
+    else:
+        is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    # A parameter that guards stays, and with it the refusal.
+    guards = GUARDS & refusal.sent.payload.keys()
+    if not is_unclear or is_too_long or outer_name(refusal.parameter) in guards:
+        return False
+    # A 404, also of a bridge in a stream: is the address or the model wrong?
+    is_missing = status == 404 or error.status == 404
+    if not is_missing or error.names_a_place:
+        return True
+    is_of_the_api = error.type == "invalid_request_error"
+    names_model = "model" in error.message.lower()
+    return is_of_the_api and not names_model and not is_about_address(error)
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7111,11 +7265,11 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _REASONING_NOT_TAKEN, LeaveOutReasoning(last))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
-        yield _without_tool(refusal, tool)
+        yield from _without_tool(refusal, tool)
     for tool in declared_tools(refusal.sent.payload):
         if tool.get("type") == "image_generation":
-            drawing = _without_tool(refusal, tool).repair
-            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
+            drawing = [tried.repair for tried in _without_tool(refusal, tool)]
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, *drawing)
 
 
 def _by_words(refusal: Refusal, phrase: str, *repairs: Repair) -> Iterator[TriedRepair]:
@@ -7138,7 +7292,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown and key in PERMIT_NOTHING:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
-        yield _without_tool(refusal, tool, is_named=is_named)
+        yield from _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     is_instructing = place.value.get("role") in INSTRUCTING
@@ -7162,11 +7316,27 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
 
 def _without_tool(
     refusal: Refusal, tool: Item, *, is_named: bool = False
-) -> TriedRepair:
-    """Return the repair of a tool; a server that is not reached may be back soon."""
+) -> Iterator[TriedRepair]:
+    """Yield the repairs of a tool; a server that is not reached may be back soon.
+
+    A tool whose schema is refused is kept with a simpler one. If the next is refused,
+    there may be many: one MCP server has made them all.
+    """
+    sent = refusal.sent
+    name = tool_name(tool)[:_MAX_NAME]
+    is_of_schema = refusal.place and "parameters" in refusal.place.keys
+    if is_of_schema or refusal.says(_OF_ITS_SCHEMA):
+        known = {row.name for row in sent.repairs if isinstance(row, PlainSchemas)}
+        if name not in known:
+            yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
+    own = tool
+    for whole in declared_tools(before_repairs(sent, SIMPLIFYING)):
+        is_same_type = whole.get("type") == tool.get("type")
+        if is_same_type and tool_name(whole)[:_MAX_NAME] == name:
+            own = whole
     is_lasting = _UNREACHED not in refusal.words
-    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
-    return TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
+    repair = LeaveOutTool(json_digest(own), name)
+    yield TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
 
 
 def _without_item(
@@ -7247,66 +7417,65 @@ def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(limit, is_lasting=False)
 
 
+_REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
+    "tool_choice": LeaveOutToolChoice(),
+    "background": LeaveOutBackground(),
+    "instructions": StateInstructions(),  # a request that has them stays as it is
+    **{key: LeaveOutToolField(key) for key in PERMIT_NOTHING},
+}
+
+
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
-    is_named = bool(refusal.named_parameter)
     path = refusal.parameter
+    is_named = path == refusal.named_path
     outer = outer_name(path)
-    if outer not in ("reasoning", "text"):  # of which each field goes on its own
+    # Each field of these two goes on its own, but the format, which LM Studio lacks
+    # (lmstudio-bug-tracker 1576).
+    if outer not in ("reasoning", "text") or path == "text.format":
         path = outer
-    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
-        path = outer
-    if path == "tool_choice":
-        yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
-    if path == "background":
-        yield TriedRepair(LeaveOutBackground(), is_named=is_named)
-    if path == "instructions":  # a request that has them stays as it is
-        yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in PERMIT_NOTHING:
-        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
-    if path not in MAY_BE_LEFT_OUT:
+    if path in _REPAIRS_OF_PARAMETERS:
+        yield TriedRepair(_REPAIRS_OF_PARAMETERS[path], is_named=is_named)
+    if path in MAY_BE_LEFT_OUT:
+        is_any = refusal.is_unknown
+        if path == "reasoning.effort":
+            yield from _by_effort(refusal, is_named=is_named)
+            # If what the server named in its place is refused as well, no value is taken.
+            asked = value_at(payload, "reasoning", "effort")
+            is_any = is_any or any(
+                isinstance(repair, ReplaceEffort) and repair.allowed == asked
+                for repair in refusal.sent.repairs
+            )
+        refused_value = "" if is_any else value_digest(payload, path)
+        yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
-            is_hosted = tool.get("type") not in CALLED_BY_NAME
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
-            if refusal.is_unknown and is_hosted and has_field:
-                yield _without_tool(refusal, tool, is_named=is_named)
-        return
-    is_any = refusal.is_unknown
-    if path == "reasoning.effort":
-        quoted = refusal.quoted_words
-        of_tools = _EFFORT_WITH_TOOLS in refusal.words
-        asked = value_at(payload, "reasoning", "effort")
-        nearest = _nearest_effort(asked or (of_tools and _OWN_EFFORT), quoted) or ""
-        # A model that takes `default` thinks or does not, and knows no amounts.
-        if of_tools or (nearest and "default" not in quoted):
-            repair = ReplaceEffort(as_text(asked), nearest, of_tools)
-            yield TriedRepair(repair, is_named=is_named)
-        # If what the server named in its place is refused as well, no value is taken.
-        is_any = is_any or any(
-            isinstance(repair, ReplaceEffort) and repair.allowed == asked
-            for repair in refusal.sent.repairs
+            if has_field and tool.get("type") not in CALLED_BY_NAME:
+                yield from _without_tool(refusal, tool, is_named=is_named)
+
+
+def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
+    """Yield the effort that is nearest to the refused one, or none next to tools."""
+    quoted = refusal.quoted_words
+    of_tools = _EFFORT_WITH_TOOLS in refusal.words
+    asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
+    wanted = asked or (_OWN_EFFORT if of_tools else "")
+    nearest = ""
+    if wanted in REASONING_EFFORTS:
+        rank = REASONING_EFFORTS.index
+        # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+        others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
+        nearest = min(
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
         )
-    refused_value = "" if is_any else value_digest(payload, path)
-    yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
-
-
-def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
-    """Return the effort that is nearest to the one that was asked for."""
-    if asked not in REASONING_EFFORTS:
-        return None
-    wanted = REASONING_EFFORTS.index(str(asked))
-    nearest = None
-    least_distance = len(REASONING_EFFORTS)
-    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
-    for rank, effort in enumerate(REASONING_EFFORTS):
-        distance = abs(rank - wanted)
-        if effort in quoted and effort != asked and distance < least_distance:
-            nearest = effort
-            least_distance = distance
-    return nearest
+    # A model that takes `default` thinks or does not, and knows no amounts.
+    if of_tools or (nearest and "default" not in quoted):
+        repair = ReplaceEffort(asked, nearest, of_tools)
+        yield TriedRepair(repair, is_named=is_named)
 
 
 # --------------------------------------------------------------------------------------
@@ -8268,16 +8437,16 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
 def clean_call(item: Item) -> Item:
     """Return an item with a name, a `call_id` and arguments that the API takes.
 
-    Calls of other servers and models can have any. The same ones always become the
+    Calls of other servers and models can have any, or null. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
-    name = item.get("name")
+    name = as_text(item.get("name"))
     call_id = item.get("call_id")
     arguments = item.get("arguments")
     changed: Item = {}
     if item_type(item) == "function_call" and not isinstance(arguments, str):
         changed["arguments"] = json_text(arguments) or "{}"
-    if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
+    if is_call(item) and not _ALLOWED.fullmatch(name):
         bare = name.strip().removeprefix(_MODELS_PREFIX)
         changed["name"] = ToolNames().sent_name(bare)
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
@@ -8589,15 +8758,15 @@ class ResponsesRequest(BaseModel):
         """Return what is sent, with a name of each item."""
         return sent_request(self._unrepaired(), self.repairs)
 
-    def frame(self) -> str:
-        """Return a name of what is asked for, whatever the chat and whoever asks."""
+    def frame(self) -> list[Any]:
+        """Return what is asked for, whatever the chat and whoever asks."""
         fields = [value for name, value in self if name not in _OF_ONE_CHAT]
         changes = [
             repr(repair)
             for repair in self.repairs
             if not isinstance(repair, ChatRepair)
         ]
-        return json_digest([fields, changes])
+        return [fields, changes]
 
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
@@ -8640,7 +8809,6 @@ class Settings(NamedTuple):
     """How long a background answer may take, for less money; empty: not at all."""
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
     defaults: JsonObject = MappingProxyType({})
 
 
@@ -8663,47 +8831,48 @@ def build_request(
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
 
-    effort = given["reasoning"].get("effort") or settings.effort or model.effort
-    if effort == "max" and facts.efforts:  # the highest of the model
-        effort = facts.efforts[-1]
-    elif effort and not model.takes_effort(effort):
-        effort = None
+    asked_effort = given["reasoning"].get("effort") or settings.effort
+    effort = model.fit_effort(asked_effort or model.effort)
     effort_in_use = effort or facts.default_effort
+    # "logprobs are not supported with reasoning models." (recorded, 630)
+    takes_sampling = facts.sampling == "always"
+    if facts.sampling == "with_none":
+        takes_sampling = effort_in_use == "none"
 
     tools = list(settings.tools)
     if effort_in_use == "minimal":
         tools = [tool for tool in tools if not tool_kind(tool).refused_at_minimal]
 
-    text: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = text.pop("verbosity", None) or settings.verbosity
-    if verbosity and facts.verbosity:
-        text["verbosity"] = verbosity
-
     # An unknown model reasons if an effort is set.
-    reasoning: dict[str, Any] | None = None
+    reasons = facts.reasoning or effort is not None
     includes = [tool_kind(tool).include for tool in tools]
-    if facts.reasoning or effort:
-        reasoning = _build_reasoning(model, effort, given, settings)
-        if settings.encrypted_reasoning:
-            includes.insert(0, "reasoning.encrypted_content")
+    if reasons and settings.encrypted_reasoning:
+        includes.insert(0, "reasoning.encrypted_content")
+    if given.get("logprobs") is True and takes_sampling:
+        includes.append(_LOGPROBS)
 
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": text or None,
+        "text": _build_text(facts, given, settings),
         "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        "reasoning": reasoning,
         "include": [name for name in includes if name] or None,
         **settings.defaults,
         **passed_on,
     }
     fields |= _background_fields(fields, settings)
-    _fit_to_model(fields, facts, effort_in_use)
-    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
-        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
+    if reasons:
+        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
+    if not takes_sampling:
+        for name in SAMPLING:
+            fields.pop(name, None)
+    length = fields.get("max_output_tokens")
+    if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
+        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
     return ResponsesRequest(**fields)
 
 
@@ -8721,30 +8890,6 @@ def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]
         background["background_options"] = {"completion_window": window}
         background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     return background
-
-
-def _fit_to_model(
-    fields: dict[str, Any], facts: ModelFacts, effort: str | None
-) -> None:
-    """Remove sampling that a model refuses, and bring the length into its bounds."""
-    if not _takes_sampling(facts, effort):
-        for name in SAMPLING:
-            fields.pop(name, None)
-    length = fields.get("max_output_tokens")
-    if length is not None:
-        # Below 16, or above the model's maximum, the API refuses the request.
-        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
-        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-
-
-def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
-    """Say whether a model takes what `SAMPLING` names, with the effort in use.
-
-    "logprobs are not supported with reasoning models." (recorded, 630)
-    """
-    if facts.sampling == "with_none":
-        return effort == "none"
-    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -8767,6 +8912,17 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
     return kept, messages
+
+
+def _build_text(
+    facts: ModelFacts, given: JsonObject, settings: Settings
+) -> dict[str, Any] | None:
+    """Return the `text` of a request; the caller's own keys have priority."""
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
+    return text or None
 
 
 def _build_reasoning(
@@ -9888,9 +10044,15 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
+        """What must be in no text that the server sends back.
+
+        Some addresses have a key in their query, next to Azure's version.
+        """
         headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+        parts = url_parts(self.base_url.strip())
+        query = parse_qsl(parts.query) if parts else ()
+        keys = [value for name, value in query if name != "api-version"]
+        return connection_secrets(headers, self.proxy, self.api_key, self.token, *keys)
 
     def account(self) -> str:
         """Return a name of the account, without the key."""
@@ -10055,6 +10217,11 @@ class GrowingParts:
     def has_text(self) -> bool:
         """Whether anything has come."""
         return any(any(deltas) for deltas in self._deltas.values())
+
+    @property
+    def whole(self) -> str:
+        """All that has come, joined."""
+        return "".join(chain.from_iterable(self._deltas.values()))
 
     def text_of(self, part: TextPlace) -> str:
         """Return what has come of one part."""
@@ -10820,21 +10987,7 @@ class ResponseState:
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        items = map(_in_api_form, content_parts(response.get("output")))
-        output = [item for item in items if not self._is_of_server(item)]
-        # Gateways that answer without items have the text as OpenAI's packages join it.
-        text = as_text(response.get("output_text"))
-        if text and not any(map(_is_answer, chain(self._items, output))):
-            output.append(text_message("assistant", text))
-        for position, item in self._match(output):
-            # SGLang's router has an empty message there, in the place of calls. Alone,
-            # it is the answer.
-            is_nothing = item_type(item) == "message" and not message_text(item)
-            if position is not None or not is_nothing or not self._items:
-                events += self._end(position, _NOWHERE, item)
-        if event.status != "failed":
-            events += self._end_open(event.status, has_snapshot=bool(output))
+        events = self._end_items(event)
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
@@ -10847,6 +11000,27 @@ class ResponseState:
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone()]
+
+    def _end_items(self, event: FinalResponse) -> list[RunEvent]:
+        """End the items of the response as its final snapshot says."""
+        events: list[RunEvent] = []
+        items = map(_in_api_form, content_parts(event.response.get("output")))
+        output = [item for item in items if not self._is_of_server(item)]
+        # Gateways that answer without items have the text as OpenAI's packages join it.
+        text = as_text(event.response.get("output_text"))
+        if text and not any(map(_is_answer, chain(self._items, output))):
+            output.append(text_message("assistant", text))
+        counts = Counter(map(item_type, output))
+        new = [item for item in output if not self._is_joined(item, counts)]
+        for position, item in self._match(new):
+            # SGLang's router has an empty message there, in the place of calls. Alone,
+            # it is the answer.
+            is_nothing = item_type(item) == "message" and not message_text(item)
+            if position is not None or not is_nothing or not self._items:
+                events += self._end(position, _NOWHERE, item)
+        if event.status != "failed":
+            events += self._end_open(event.status, has_snapshot=bool(output))
+        return events
 
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
@@ -10870,6 +11044,25 @@ class ResponseState:
                     final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
         return events
+
+    def _is_joined(self, item: Item, counts: Counter[str]) -> bool:
+        """Say whether one item has the texts of several that came, and nothing else.
+
+        LiteLLM streams a text, a thought, and a text, and has one message in the end.
+        """
+        kind = item_type(item)
+        is_alone = counts[kind] == 1
+        is_text = kind in _TEXT_TYPES and not item.get("encrypted_content")
+        if not is_alone or not is_text:
+            return False
+        came: list[str] = []
+        for position in range(self._begin, len(self._items)):
+            if item_type(self._items[position]) == kind:
+                ended = item_texts(self._ended.get(position, {}))
+                grown = self._open.get(position) or GrowingParts(ended)
+                came.append(grown.whole)
+        whole = "".join(text for _, text in item_texts(item))
+        return sum(map(bool, came)) > 1 and whole == "".join(came)
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the positions of the items of the final snapshot, if they are known."""
@@ -10904,8 +11097,7 @@ _OPENED_BY = {
     "reasoning": NO_THOUGHT,
 }
 """Items that their texts alone open."""
-
-
+_TEXT_TYPES = {item_type(item) for item in _OPENED_BY.values()}
 _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
@@ -14113,7 +14305,6 @@ class Toolset(NamedTuple):
     """Takes lines about failed tools."""
     redacted: Callable[[str], str] = redact
     """Returns a text for the model without what only the server may know."""
-    budget: Budget = Budget()
     carries_reasoning: bool = True
     """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
@@ -14121,8 +14312,6 @@ class Toolset(NamedTuple):
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
     """Without one every call is made that the approver allows."""
-    earlier: EarlierSpending = EarlierSpending()
-    """What earlier runs of the same answer took of the budget."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -15157,6 +15346,8 @@ class Attempts:
         """The events of the run that cannot be read, by what they are."""
         self._call_ids: set[str] = set()
         """Those of all calls of the run."""
+        self._taken: list[Any] = []
+        """What the last request that was answered asked for (`frame`)."""
 
     async def generate(
         self, request: ResponsesRequest, first_index: int = 0
@@ -15196,24 +15387,29 @@ class Attempts:
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
+        yield self._answer_of(attempt, self._usages[earlier_count:])
+
+    def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
+        """Return the answer that the last attempt brought; `usages` are those of all."""
         server = self._server
-        if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
-            server.connections.took.first_time(_frame(server, attempt.request))
+        ending = attempt.ending
+        if ending.kind == "completed" and not server.endpoint.serves_openai:
+            frame = attempt.request.frame()
+            if frame != self._taken:  # most rounds ask for the same
+                self._taken = frame
+                server.connections.took.first_time(_frame_name(server, frame))
         output = attempt.response.output
         # Called for every response, because it counts them.
-        used_up = limits.count_response(self._usages, output)
-        wants_to_continue = bool(open_calls(output)) or any(
-            map(is_approval_request, output)
-        )
-        ending = attempt.ending
+        used_up = server.limits.count_response(self._usages, output)
+        is_open = bool(open_calls(output)) or any(map(is_approval_request, output))
         # A failure ends the run by itself, and its cause is what counts.
-        if used_up and wants_to_continue and not ending.is_failure:
+        if used_up and is_open and not ending.is_failure:
             ending = Ending("incomplete", message=used_up)
-        yield ModelAnswer(
+        return ModelAnswer(
             ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
-            usages=tuple(self._usages[earlier_count:]),
+            usages=tuple(usages),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
             has_shown=attempt.has_shown,
@@ -15283,7 +15479,7 @@ class _NextAttempt:
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
                 server = attempt.server
-                frame = _frame(server, self.request)
+                frame = _frame_name(server, self.request.frame())
                 tried = blind_repair(
                     sent,
                     failure,
@@ -15306,9 +15502,9 @@ class _NextAttempt:
         return Status(tried.repair.message, tried, reason)
 
 
-def _frame(server: Server, request: ResponsesRequest) -> str:
-    """Return a name of a request to a server, but for its chat."""
-    return f"{server.endpoint.account()} {request.frame()}"
+def _frame_name(server: Server, frame: list[Any]) -> str:
+    """Return a name of what a server is asked for; of many tools it takes long."""
+    return f"{server.endpoint.account()} {json_digest(frame)}"
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:
@@ -15436,13 +15632,11 @@ async def run_rounds(
 ) -> RoundEvents:
     """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` says what the run may take and has taken; without it the budget of the
-    toolset counts from here. The run begins with `left_calls`, which an earlier run of
-    the same answer has left; they are the last items of the request's input.
+    `spending` says what the run may take and has taken; without it the usual budget
+    counts from here. The run begins with `left_calls`, which an earlier run of the same
+    answer has left; they are the last items of the request's input.
     """
-    if spending is None:
-        spending = begin_spending(toolset)
-    rounds = _Rounds(request, provider, toolset, spending)
+    rounds = _Rounds(request, provider, toolset, spending or Spending(Budget()))
     if toolset and left_calls:
         async with aclosing(rounds.resume(left_calls, toolset)) as events:
             async for event in events:
@@ -15455,15 +15649,6 @@ async def run_rounds(
             async for event in events:
                 yield event
     yield rounds.build_end()
-
-
-def begin_spending(toolset: Toolset | None) -> Spending:
-    """Return what a run has taken that begins now, with its budget."""
-    if toolset is None:
-        return Spending(Budget())
-    spending = Spending(toolset.budget)
-    spending.add_earlier(toolset.earlier)
-    return spending
 
 
 class _Rounds:
@@ -16444,19 +16629,26 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 _PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
 
 
-def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+_RESULTS = ("tool", "function")
+"""The roles of the results of calls."""
+
+
+def _with_call_ids(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Yield messages in which calls and results have ids, in the form of today.
 
     Ollama's clients send none. The older form of Chat Completions has none, either: an
-    answer has one `function_call`, and its result the role `function`. A result without
-    an id belongs to the first open call of its name, or to the first one at all.
+    answer has one `function_call`, and its result the role `function`. Continue gives a
+    result an id of its own (continuedev/continue 11175). A result without an id of a
+    call belongs to the first open call of its name, or to the first one at all.
     """
     count = 0
     # Of the last answer with calls: their ids in order, and by the names of the tools.
     waiting: deque[str] = deque()
     waiting_by_name: dict[str, deque[str]] = {}
     answered: set[str] = set()
-    for message in messages:
+    known: set[str] = set()
+    """The ids of all calls so far."""
+    for index, message in enumerate(messages):
         role = message.get("role")
         calls = content_parts(message.get("tool_calls"))
         older_call = message.get("function_call")
@@ -16465,7 +16657,10 @@ def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if role == "assistant" and calls:
             waiting.clear()
             waiting_by_name.clear()
-            answered.clear()
+            # A result that names its call has it, also after one that names none.
+            following = (messages[at] for at in range(index + 1, len(messages)))
+            results = takewhile(lambda row: row.get("role") in _RESULTS, following)
+            answered = {str(row.get("tool_call_id") or "") for row in results}
             for number, call in enumerate(calls):
                 call_id = str(call.get("id") or "")
                 if not call_id:
@@ -16475,16 +16670,18 @@ def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
                 name = as_text(value_at(call, "function", "name"))
                 waiting.append(call_id)
                 waiting_by_name.setdefault(name, deque()).append(call_id)
+            known.update(waiting)
             yield {**message, "tool_calls": calls}
-        elif role in ("tool", "function"):
-            call_id = str(message.get("tool_call_id") or "")
+        elif role in _RESULTS:
+            named_id = str(message.get("tool_call_id") or "")
+            call_id = named_id if named_id in known else ""
             name = as_text(message.get("tool_name") or message.get("name"))
             for queue in (waiting_by_name.get(name), waiting):
                 while queue and not call_id:
                     first = queue.popleft()
                     call_id = "" if first in answered else first
             answered.add(call_id)
-            yield {**message, "role": "tool", "tool_call_id": call_id}
+            yield {**message, "role": "tool", "tool_call_id": call_id or named_id}
         else:
             yield message
 
@@ -18988,7 +19185,12 @@ def source_chunk(name: str, text: str, url: str = "") -> Chunk:
 
 
 def source_data(name: str, text: str, url: str = "") -> Chunk:
-    """Return a source in the host's form; its address, if any, is what it leads to."""
+    """Return a source in the host's form; its address, if any, is what it leads to.
+
+    Only addresses of the web are links of the page: whoever shares a model may write the
+    context of its agent.
+    """
+    url = url if has_web_scheme(url) else ""
     source = {"name": name, "url": url} if url else {"name": name}
     # `[1]` in a text refers to the first distinct value of this key.
     metadata = [{"source": url or name}]
@@ -19961,7 +20163,7 @@ def _chat_logprobs(messages: Iterable[Item]) -> dict[str, Any]:
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
     call_id = item["call_id"]
-    name = item.get("name")
+    name = as_text(item.get("name"))  # null from some servers
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -21335,89 +21537,6 @@ class AgentExpertKeys(ExpertKeys):
 
 
 # --------------------------------------------------------------------------------------
-# settings.old_valves
-#
-# Names of valves that a server may have stored, and that are no valves any more.
-#
-# In Open WebUI they are those of jrkropp's pipe, up to 0.9.15, and of the first days of
-# this one; at the Pipelines server those of the first days of the agents. A stored value of
-# such a name changes nothing by itself: it can cost money, as a search does, and who stored
-# it may have meant another pipe.
-# --------------------------------------------------------------------------------------
-
-
-_KEYS_OF_EXPERT_JSON: Mapping[str, str] = {
-    "FETCH_MODELS": "fetch_models",
-    "STABLE_INSTRUCTIONS": "stable_instructions",
-    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
-    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
-    "CALLER_MAY_SET": "caller_may_set",
-    "REQUEST_MAY_SET": "caller_may_set",
-    "USER_KEYS_GET": "user_keys_get",
-    "AUTH_SCOPE": "entra_scope",
-    "MAX_RETRIES": "max_retries",
-    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
-    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
-    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
-    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
-    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
-    "AUDIT_LOG": "audit_log",
-}
-_TIMEOUT_OF_TOOLS = OldName("Set `default` in `TOOL_TIMEOUTS` instead.", ())
-_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
-_SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
-_TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
-
-_OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
-    "pipe": {
-        "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
-        "WEB_SEARCH_CONTEXT_SIZE": OldName(
-            _SEARCH_OPTION.format("search_context_size"), ("medium",)
-        ),
-        "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location")),
-        "WEB_SEARCH_ALLOWED_DOMAINS": OldName(_SEARCH_OPTION.format("allowed_domains")),
-        "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
-        "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
-            "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
-        ),
-        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
-        "TOOL_EXECUTION": OldName(
-            "The pipe always runs the tools of Open WebUI's chats.", ()
-        ),
-        "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour.", ()),
-        "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons."),
-    },
-    "pipelines": {
-        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
-        "SANDBOX_SECONDS": OldName(_SANDBOX_OPTION.format("seconds"), (30,)),
-        "SANDBOX_MEMORY_MB": OldName(_SANDBOX_OPTION.format("memory_mb"), (512,)),
-        "SANDBOX_DISK_MB": OldName(_SANDBOX_OPTION.format("disk_mb"), (64,)),
-        "SANDBOX_WHEELS": OldName(_SANDBOX_OPTION.format("wheels")),
-        "MCP_SERVERS_JSON": _TOOLS_OF_HOST,
-        "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
-        "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
-        "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
-        "AUTH": OldName(
-            "The agents send the key as the model's server expects it.", ("key",)
-        ),
-        "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
-        "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
-    },
-}
-
-
-def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
-    """Return the old names at a door, with the keys that its EXPERT_JSON has."""
-    names: dict[str, OldName] = {}
-    for name, key in _KEYS_OF_EXPERT_JSON.items():
-        if key in expert_keys.model_fields:
-            default = expert_keys.model_fields[key].default
-            instead = f"Set `{key}` in `EXPERT_JSON` instead."
-            names[name] = OldName(instead, (default,))
-    return {**names, **_OLD_VALVES[door]}
-
-
-# --------------------------------------------------------------------------------------
 # settings.shared_valves
 #
 # The valves that the pipe and the agents of the Pipelines server both have.
@@ -21558,6 +21677,89 @@ class SharedValves(StoredValves):
 
 SHARED = tuple(SharedValves.model_fields)
 """Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
+# settings.old_valves
+#
+# Names of valves that a server may have stored, and that are no valves any more.
+#
+# In Open WebUI they are those of jrkropp's pipe, up to 0.9.15, and of the first days of
+# this one; at the Pipelines server those of the first days of the agents. A stored value of
+# such a name changes nothing by itself: it can cost money, as a search does, and who stored
+# it may have meant another pipe.
+# --------------------------------------------------------------------------------------
+
+
+_KEYS_OF_EXPERT_JSON: Mapping[str, str] = {
+    "FETCH_MODELS": "fetch_models",
+    "STABLE_INSTRUCTIONS": "stable_instructions",
+    "PROMPT_CACHE_DIAGNOSTICS": "prompt_cache_diagnostics",
+    "ENABLE_STRICT_TOOL_CALLING": "strict_tool_calling",
+    "CALLER_MAY_SET": "caller_may_set",
+    "REQUEST_MAY_SET": "caller_may_set",
+    "USER_KEYS_GET": "user_keys_get",
+    "AUTH_SCOPE": "entra_scope",
+    "MAX_RETRIES": "max_retries",
+    "MAX_RETRY_WAIT_SECONDS": "max_retry_wait_seconds",
+    "CONNECT_TIMEOUT_SECONDS": "connect_timeout_seconds",
+    "FIRST_EVENT_TIMEOUT_SECONDS": "first_event_timeout_seconds",
+    "IDLE_TIMEOUT_SECONDS": "idle_timeout_seconds",
+    "TOTAL_TIMEOUT_SECONDS": "total_timeout_seconds",
+    "AUDIT_LOG": "audit_log",
+}
+_TIMEOUT_OF_TOOLS = OldName("Set `default` in `TOOL_TIMEOUTS` instead.", ())
+_SEARCH_OPTION = "Set `{}` in `WEB_SEARCH_OPTIONS` instead."
+_SANDBOX_OPTION = "Set `{}` in `SANDBOX_OPTIONS` instead."
+_TOOLS_OF_HOST = OldName("Connect the servers to Open WebUI: the agents use its tools.")
+
+_OLD_VALVES: Mapping[Door, Mapping[str, OldName]] = {
+    "pipe": {
+        "ENABLE_WEB_SEARCH_TOOL": OldName("Set `ENABLE_WEB_SEARCH` instead.", (False,)),
+        "WEB_SEARCH_CONTEXT_SIZE": OldName(
+            _SEARCH_OPTION.format("search_context_size"), ("medium",)
+        ),
+        "WEB_SEARCH_USER_LOCATION": OldName(_SEARCH_OPTION.format("user_location")),
+        "WEB_SEARCH_ALLOWED_DOMAINS": OldName(_SEARCH_OPTION.format("allowed_domains")),
+        "SHOW_USAGE_COST": OldName("Set `SHOW_COST` instead.", (False,)),
+        "AUTO_ENABLE_NATIVE_FUNCTION_CALLING": OldName(
+            "Set `AUTO_NATIVE_TOOLS` instead; it is off by default.", (False,)
+        ),
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "TOOL_EXECUTION": OldName(
+            "The pipe always runs the tools of Open WebUI's chats.", ()
+        ),
+        "MODEL_FETCH_TTL_SECONDS": OldName("The list is read again every hour.", ()),
+        "MODEL_ICON_URL": OldName("`openai_responses_models.json` has the icons."),
+    },
+    "pipelines": {
+        "TOOL_TIMEOUT_SECONDS": _TIMEOUT_OF_TOOLS,
+        "SANDBOX_SECONDS": OldName(_SANDBOX_OPTION.format("seconds"), (30,)),
+        "SANDBOX_MEMORY_MB": OldName(_SANDBOX_OPTION.format("memory_mb"), (512,)),
+        "SANDBOX_DISK_MB": OldName(_SANDBOX_OPTION.format("disk_mb"), (64,)),
+        "SANDBOX_WHEELS": OldName(_SANDBOX_OPTION.format("wheels")),
+        "MCP_SERVERS_JSON": _TOOLS_OF_HOST,
+        "OPENAPI_SERVERS_JSON": _TOOLS_OF_HOST,
+        "ALLOW_STDIO": _TOOLS_OF_HOST._replace(harmless=(False,)),
+        "FILES_ROOT": OldName("Tools hand over files of their sandbox only."),
+        "AUTH": OldName(
+            "The agents send the key as the model's server expects it.", ("key",)
+        ),
+        "AUTH_SCOPE": OldName("The agents send no tokens of Microsoft Entra ID."),
+        "FORWARD_USER_INFO": OldName("The agents tell no server who asks.", ("never",)),
+    },
+}
+
+
+def old_names(door: Door, expert_keys: type[BaseModel]) -> dict[str, OldName]:
+    """Return the old names at a door, with the keys that its EXPERT_JSON has."""
+    names: dict[str, OldName] = {}
+    for name, key in _KEYS_OF_EXPERT_JSON.items():
+        if key in expert_keys.model_fields:
+            default = expert_keys.model_fields[key].default
+            instead = f"Set `{key}` in `EXPERT_JSON` instead."
+            names[name] = OldName(instead, (default,))
+    return {**names, **_OLD_VALVES[door]}
 
 
 # --------------------------------------------------------------------------------------
@@ -21733,6 +21935,14 @@ class ChatCaller(NamedTuple):
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(CHANNEL)
+
+    @property
+    def reads_reasons(self) -> bool:
+        """Whether the answer tells what only administrators may read.
+
+        The members of a channel read what is said to an administrator there.
+        """
+        return self.is_admin and not self.is_in_channel
 
     @property
     def drops_errors(self) -> bool:
@@ -22273,9 +22483,23 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 # --------------------------------------------------------------------------------------
 
 
+_AROUND_KEYS = (
+    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+_SCHEME = "bearer "
+
+
+def bare_key(text: str) -> str:
+    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
+    key = text.strip(_AROUND_KEYS)
+    if key.lower().startswith(_SCHEME):
+        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
+    return key
+
+
 def environment_key() -> str:
     """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
+    return bare_key(os.environ.get("OPENAI_API_KEY", ""))
 
 
 def missing_key_error(shell: Shell) -> InvalidRequest:
@@ -24477,10 +24701,11 @@ def settings_of_valves(
         threshold = max(compaction_tokens, _MIN_THRESHOLD)
         compaction = {"type": "compaction", "compact_threshold": threshold}
         defaults["context_management"] = [compaction]
+    if not valves.PARALLEL_TOOL_CALLS:
+        defaults["parallel_tool_calls"] = False
     return Settings(
         summary=None if summary == "disabled" else summary,
         stream=streams and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=given_values(defaults),
     )
 
@@ -24513,6 +24738,36 @@ def request_timeouts(
         idle=max(keys.idle_timeout_seconds, least),
         total=total,
     )
+
+
+_LONGEST_TAG = 100
+"""People choose the tags, and each piece of an answer is compared with all their
+beginnings."""
+
+
+def chosen_tags(metadata: JsonObject) -> list[str] | None:
+    """Return the tags of the host's parameter *Reasoning Tags*; None if it has no effect.
+
+    It is a pair of tags, or false for none (docs/reference/open-webui.md, "Tags in
+    texts").
+    """
+    match value_at(metadata, "params", "reasoning_tags"):
+        case False:
+            return []
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            if max(len(start), len(end)) <= _LONGEST_TAG:
+                return [start, end]
+    return None
+
+
+def with_chosen_tags(limits: Limits, tags: Sequence[str] | None) -> Limits:
+    """Return the limits with the tags of a chat, if it has its own (`chosen_tags`)."""
+    match tags:
+        case None:
+            return limits
+        case [start, end]:
+            return limits._replace(thought_tags=((start, end),))
+    return limits._replace(thought_tags=())
 
 
 def call_limits(
@@ -27243,6 +27498,60 @@ class SandboxTools:
 
 
 # --------------------------------------------------------------------------------------
+# sandbox.sandboxes
+#
+# The sandbox of the options that hold now, and those of earlier options.
+#
+# A call ends in the sandbox in which it began. So the sandbox of earlier options stays
+# until its last call has ended; then it is closed, and its packages are removed. All share
+# the limit of the server's runs.
+# --------------------------------------------------------------------------------------
+
+
+_Options = TypeVar("_Options", bound=Hashable)
+
+
+class Sandboxes(Generic[_Options]):
+    """Lends the sandbox of some options to each call."""
+
+    def __init__(
+        self,
+        make: Callable[[_Options, WorkspacePool], SandboxTools],
+        shared: WorkspacePool,
+    ) -> None:
+        """`shared` has the queue of all runs, and the packages of all sandboxes."""
+        self._make = make
+        self._shared = shared
+        self._sandboxes: dict[_Options, SandboxTools] = {}
+        self._calls = Counter[_Options]()
+        self._newest: _Options | None = None
+
+    @asynccontextmanager
+    async def lend(self, options: _Options) -> AsyncGenerator[SandboxTools, None]:
+        """Lend the sandbox of these options, which are those that hold now."""
+        if options not in self._sandboxes:
+            self._sandboxes[options] = self._make(options, self._shared)
+        self._newest = options
+        self._calls[options] += 1
+        try:
+            yield self._sandboxes[options]
+        finally:
+            self._calls[options] -= 1
+            for earlier in list(self._sandboxes):
+                if earlier != self._newest and not self._calls[earlier]:
+                    del self._calls[earlier]
+                    closed = self._sandboxes.pop(earlier, None)
+                    if closed:  # not by another call that ended meanwhile
+                        await closed.close()
+
+    async def close(self) -> None:
+        """Close all of them, whatever runs there."""
+        while self._sandboxes:
+            _, sandbox = self._sandboxes.popitem()
+            await sandbox.close()
+
+
+# --------------------------------------------------------------------------------------
 # gpt5_agent.events
 #
 # What an agent reports in addition to the events of its runs.
@@ -27637,7 +27946,7 @@ class OwnToolSettings(NamedTuple):
 class AgentRequest(NamedTuple):
     """One question to the agent.
 
-    `body` holds the caller's other keys. `on_request` is called with what is sent first.
+    `body` holds the caller's other keys.
     """
 
     strategy: str
@@ -27662,7 +27971,6 @@ class AgentRequest(NamedTuple):
     has_wish: bool = False
     """Whether the last message only says how to answer the one before it again."""
     debug: bool = False
-    on_request: Callable[[ResponsesRequest], object] = ignore_report
     pictures: PictureMemory | None = None
     """What the model saw in earlier rounds of this answer; a task has none."""
 
@@ -27787,7 +28095,6 @@ class DelegateTool:
                 asks_in_chat=False,
                 delegates=False,
             ),
-            on_request=ignore_report,
             pictures=None,  # a task is one call, which nobody continues
         )
 
@@ -27844,7 +28151,7 @@ def call_above_card(request: ToolCallRequested) -> str:
     """Return what has to be shown above the card; empty if the card shows the call."""
     if _fits_card(_card_text(request)):
         return ""
-    heading = f"**Needs your approval ({_reference(request)}):**"
+    heading = f"**Needs your approval ({card_reference(request)}):**"
     block = code_block(_call_as_text(request), "text")  # the page runs no `text`
     return f"{heading}\n\n{block}"
 
@@ -27878,7 +28185,9 @@ def _card_text(request: ToolCallRequested) -> str:
 
 def _reference_text(request: ToolCallRequested) -> str:
     """Return the question about a call that is shown above the card."""
-    return f"{_question(request)} The whole call is above, at {_reference(request)}."
+    return (
+        f"{_question(request)} The whole call is above, at {card_reference(request)}."
+    )
 
 
 def _question(request: ToolCallRequested) -> str:
@@ -27892,7 +28201,8 @@ def _fits_card(text: str) -> bool:
     return len(text) <= _MAX_CARD_CHARACTERS and "  " not in text
 
 
-def _reference(request: ToolCallRequested) -> str:
+def card_reference(request: ToolCallRequested) -> str:
+    """Return what a card and the call above it have in common."""
     return request.confirmation_id[:_REFERENCE_CHARACTERS]
 
 
@@ -28615,23 +28925,11 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         parameters, style, chat.instructions, host_schemas if is_open_webui else ()
     )
 
-    # The input. An answer whose calls are still open is at the end: it goes on there.
-    origin = origin_at(model.family, request.endpoint)
-    # The Pipelines server has no library that makes a large image smaller.
-    parts = resolve_images([*memories(parameters), *parts], lambda _large: b"")
-    items = build_input(parts, chat.records, origin)
-    asks_for_json = "json" in chat.instructions.lower()
-    if (
-        asks_for_json
-        and value_at(first_request.text, "format", "type") == "json_object"
-    ):
-        # OpenAI looks for the word in the input alone, and refuses the format without.
-        items = [text_message("developer", "Answer with JSON."), *items]
-    maker = earlier.open_origin
-    is_readable = maker is not None and origin.can_decrypt(maker)
-    items += replay_output(earlier.open_turn, with_reasoning=is_readable)
-    if request.pictures:
-        items = request.pictures.restore(request.caller.answer, items)
+    # The input, and everything together.
+    form = value_at(first_request.text, "format", "type")
+    asks_for_json = form == "json_object" and "json" in chat.instructions.lower()
+    chat = chat._replace(parts=[*memories(parameters), *parts])
+    items = _build_items(request, chat, earlier, asks_for_json=asks_for_json)
     own_tools = OwnTools(
         request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
     )
@@ -28658,6 +28956,25 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
+
+
+def _build_items(
+    request: AgentRequest, chat: Chat, earlier: EarlierRounds, *, asks_for_json: bool
+) -> list[Item]:
+    """Return the input: the chat, and at its end an answer whose calls are still open."""
+    origin = origin_at(request.model.family, request.endpoint)
+    # The Pipelines server has no library that makes a large image smaller.
+    parts = resolve_images(chat.parts, lambda _large: b"")
+    items = build_input(parts, chat.records, origin)
+    if asks_for_json:
+        # OpenAI looks for the word in the input alone, and refuses the format without.
+        items = [text_message("developer", "Answer with JSON."), *items]
+    maker = earlier.open_origin
+    is_readable = maker is not None and origin.can_decrypt(maker)
+    items += replay_output(earlier.open_turn, with_reasoning=is_readable)
+    if request.pictures:
+        items = request.pictures.restore(request.caller.answer, items)
+    return items
 
 
 def is_as_configured(request: AgentRequest, prepared: PreparedRun) -> bool:
@@ -28735,7 +29052,7 @@ def names_no_tool(call: Item) -> bool:
     return call.get("name") == CALL_TOOL and resolve_host_call(call) is call
 
 
-_MAX_ID_CHARACTERS = 200
+MAX_ID_CHARACTERS = 200
 """Of the id of a toolkit or a server; Open WebUI's own ids are shorter."""
 
 _CUT_NAME = re.compile(r"(?P<beginning>.{55})_(?P<digest>[0-9a-f]{8})", re.DOTALL)
@@ -28758,6 +29075,8 @@ class HostToolNames:
     """Ids of the chat's MCP servers."""
     own_tools: frozenset[str] = frozenset()
     """Names of tools that are not Open WebUI's."""
+    has_more: bool = False
+    """Whether the chat names more toolkits than are known, or one that is too long."""
 
     def other_names(self, name: str) -> list[str]:
         """Return the names that a tool has where it comes from, or had in other chats.
@@ -28771,7 +29090,7 @@ class HostToolNames:
             return []
         tool_ids = self.toolkit_ids | self.mcp_ids
         names: list[str] = []
-        for index, character in enumerate(name[:_MAX_ID_CHARACTERS]):
+        for index, character in enumerate(name[:MAX_ID_CHARACTERS]):
             if character == "_" and name[:index] in tool_ids:
                 prefix = name[: index + 1]
                 own_name = re.sub(f"(?:{re.escape(prefix)})+", "", name, count=1)
@@ -28784,11 +29103,14 @@ class HostToolNames:
         """Say whether a pattern may match a tool whose name was cut.
 
         It may match the whole name, or the tool's own name on its server, both in upper
-        and lower case: only a rule that allows has to spell a name as it is.
+        and lower case: only a rule that allows has to spell a name as it is. Where the
+        chat names more toolkits, it may match any.
         """
-        cut_name = _CUT_NAME.fullmatch(name)
-        if cut_name is None or name in self.own_tools:
+        if name in self.own_tools:
             return False
+        cut_name = _CUT_NAME.fullmatch(name)
+        if cut_name is None or self.has_more:
+            return self.has_more
         beginning, cut_digest = cut_name.groups()
         for mcp_id in self.mcp_ids:
             prefix = f"{mcp_id}_"
@@ -28957,7 +29279,9 @@ class ChatJudge:
                 if request.confirmation_id not in self._decisions:
                     requests.append(request)
         if requests:
-            self.requests = requests[:MAX_QUESTIONS]
+            # A server chooses the ids of its calls: no two have one reference.
+            distinct = {card_reference(request): request for request in requests[::-1]}
+            self.requests = list(distinct.values())[::-1][:MAX_QUESTIONS]
             self.question = build_question_call(self.requests, self._sign)
             return Judgment(_build_verdicts(calls, refusals, ()), self.question)
 
@@ -29234,6 +29558,9 @@ def describe_step(ended: StepEnded) -> str:
 # --------------------------------------------------------------------------------------
 
 
+OnRequest = Callable[[ResponsesRequest], object]
+
+
 class _Agent:
     """One run, and how its rounds are shown.
 
@@ -29304,7 +29631,9 @@ class _Agent:
         endpoint = self._request.endpoint
         return cost_of_request(self._prepared.request, endpoint, facts, usages)
 
-    async def run(self) -> AsyncGenerator[AgentEvent, None]:
+    async def run(
+        self, on_request: OnRequest = ignore_report
+    ) -> AsyncGenerator[AgentEvent, None]:
         """Run round after round; yield what happens."""
         for source in self._prepared.sources:
             yield source
@@ -29318,7 +29647,7 @@ class _Agent:
             # A choice that forces a tool holds until tools ran once.
             choice = next_tool_choice(first_request.tool_choice)
             first_request = first_request.model_copy(update={"tool_choice": choice})
-        self._request.on_request(first_request)
+        on_request(first_request)
         rounds = run_rounds(
             first_request,
             self._provider,
@@ -29494,9 +29823,11 @@ def connect_provider(request: AgentRequest) -> Provider:
 
 
 async def run_agent(
-    request: AgentRequest, make_provider: MakeProvider = connect_provider
+    request: AgentRequest,
+    make_provider: MakeProvider = connect_provider,
+    on_request: OnRequest = ignore_report,
 ) -> AsyncGenerator[AgentEvent, None]:
-    """Answer a question; yield what happens.
+    """Answer a question; yield what happens. `on_request` gets the first request.
 
     An invalid request is an ending, not an exception. Exactly one RunDone comes;
     ReadyForInput is the last event, unless the host has to go on first.
@@ -29510,7 +29841,7 @@ async def run_agent(
         except ResponsesError as refused:
             ended = refused_run(refused)
         else:
-            async with aclosing(agent.run()) as events:
+            async with aclosing(agent.run(on_request)) as events:
                 async for event in events:
                     yield event
             ended = agent.build_run_end()
@@ -29898,6 +30229,8 @@ def close_on_sigterm(bridge: AsyncBridge) -> Callable[[], object]:
 CONTEXT_KEY = "agent_context"
 _MAX_ATTACHED = 20
 """Attached files that are put into the sandbox."""
+_MAX_TOOL_IDS = 50
+"""Toolkits and servers of a chat whose names are compared with rules."""
 _FILE_KEYS = ("type", "id", "name")
 _CONTEXT_IDS = ("chat_id", "message_id", "user_id", "task")
 
@@ -29911,6 +30244,8 @@ class AttachedToChat(NamedTuple):
     """The ids and names of files."""
     has_wish: bool = False
     """Whether the last message only says how to answer the one before it again."""
+    tags: Sequence[str] | None = None
+    """Of thoughts; None are the usual ones (`chosen_tags`)."""
 
 
 def read_inlet_context(
@@ -29928,9 +30263,12 @@ def read_inlet_context(
         context["is_admin"] = True
     if metadata.get("regeneration_message_id"):
         context["has_wish"] = True
+    tags = chosen_tags(metadata)
+    if tags is not None:
+        context["tags"] = tags
     tool_ids = as_list(metadata.get("tool_ids"))
-    if tool_ids:
-        context["tool_ids"] = tool_ids
+    if tool_ids:  # a client may name any number; one more says that there are more
+        context["tool_ids"] = tool_ids[: _MAX_TOOL_IDS + 1]
     files = as_list(metadata.get("files"))[-_MAX_ATTACHED:]
     if files:
         context["files"] = [
@@ -29989,17 +30327,24 @@ def read_attached(body: Mapping[str, Any]) -> AttachedToChat:
     # A tool id is that of a toolkit, `server:ID`, or `server:KIND:ID|FUNCTIONS`.
     toolkit_ids: set[str] = set()
     mcp_ids: set[str] = set()
-    for reference in as_list(context.get("tool_ids")):
-        tool_id = str(reference).partition("|")[0].removeprefix("server:")
+    references = [str(row) for row in as_list(context.get("tool_ids"))]
+    for reference in references[:_MAX_TOOL_IDS]:
+        tool_id = reference.partition("|")[0].removeprefix("server:")
         if tool_id.startswith("mcp:"):
             mcp_ids.add(tool_id.removeprefix("mcp:"))
         else:
             toolkit_ids.add(tool_id.removeprefix("openapi:"))
-    tool_names = HostToolNames(frozenset(toolkit_ids), frozenset(mcp_ids))
+    known = {tool_id[:MAX_ID_CHARACTERS] for tool_id in toolkit_ids}
+    tool_names = HostToolNames(
+        frozenset(known),
+        frozenset(mcp_ids),
+        has_more=len(references) > _MAX_TOOL_IDS or known != toolkit_ids,
+    )
     return AttachedToChat(
         tool_names=tool_names,
         files=tuple(files),
         has_wish=context.get("has_wish") is True,
+        tags=context.get("tags"),
     )
 
 
@@ -30613,6 +30958,12 @@ def read_valve_settings(valves: Valves) -> ValveSettings:
         f"The stored valve {name} has no effect. {instead}"
         for name, instead in valves.without_effect().items()
     ]
+    if valves.MODEL.strip() == AUTO_MODEL:
+        answering = resolve_model(resolve_model(AUTO_MODEL).id).name
+        problems.append(
+            f"MODEL is {AUTO_MODEL}, and only the pipe chooses a model for each chat: "
+            f"{answering} answers."
+        )
     problems += [*expert_problems, *sandbox_problems]
     problems += filter(None, (timeouts_problem, rules_problem))
     return ValveSettings(valves, expert, sandbox, timeouts, rules, tuple(problems))
@@ -30727,15 +31078,11 @@ def open_host_files(
     A key that cannot be read is none: it must not cost the answer.
     """
     try:
-        key = reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY")
+        key = bare_key(reveal_secret(valves.OPEN_WEBUI_API_KEY, "OPEN_WEBUI_API_KEY"))
     except InvalidRequest:
         key = ""
     log.hide(key)
     return HostFiles(valves.OPEN_WEBUI_URL, key, user_id, files)
-
-
-_MAX_SANDBOXES = 4
-"""Sandboxes of earlier valves stay for a while; one that goes ends its runs."""
 
 
 class OwnToolPool:
@@ -30747,76 +31094,78 @@ class OwnToolPool:
 
     def __init__(self) -> None:
         self._workspaces = WorkspacePool()
-        self._sandboxes: dict[tuple[SandboxLimits, str], SandboxTools] = {}
-        """The least recently used first."""
+        self._sandboxes = Sandboxes(_make_agent_sandbox, self._workspaces)
 
-    async def open_tools(
+    @asynccontextmanager
+    async def lend_tools(
         self,
         settings: ValveSettings,
         key: WorkspaceKey,
         log: AgentLog,
         files: HostFiles,
         messages: Sequence[Mapping[str, Any]] = (),
-    ) -> OwnToolOffer:
-        """Return the tools of an answer to `messages`; without a sandbox why not."""
+    ) -> AsyncGenerator[OwnToolOffer, None]:
+        """Lend the tools of an answer to `messages`; without a sandbox say why not."""
         if not settings.valves.SANDBOX:
-            return NO_OFFER
-        sandbox = self._open_sandbox(settings)
-        if len(self._sandboxes) > _MAX_SANDBOXES:
-            oldest = next(iter(self._sandboxes))
-            await self._sandboxes.pop(oldest).close()
-        try:
-            specs = await sandbox.specs()
-        except Exception as error:  # an answer without Python is better than none
-            reason = describe_exception(error)
-            problem = f"The tools of the sandbox are not offered: {reason}"
-            log.warn(problem)
-            return OwnToolOffer(problems=(problem,))
-        names = {spec["name"] for spec in specs}
-        called = {
-            str(value_at(call, "function", "name"))
-            for message in messages
-            # A message that is no object is refused when the request is prepared.
-            for call in read_tool_calls(as_mapping(message))
-        }
-        was_used = not names.isdisjoint(called)
-        workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
-        tools = tuple(
-            _SandboxTool(
-                spec["name"], spec["description"], spec["parameters"], workspace
-            )
-            for spec in specs
-        )
-        return OwnToolOffer(tools, tuple(sandbox.problems))
+            yield NO_OFFER
+            return
+        output = settings.valves.TOOL_OUTPUT_CHARACTERS
+        limits = build_sandbox_limits(settings.sandbox, output)
+        options = (limits, settings.sandbox.wheels.strip())
+        async with self._sandboxes.lend(options) as sandbox:
+            yield await _offer_tools(sandbox, key, log, files, messages)
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
         self._workspaces.refuse_new()
-        for sandbox in self._sandboxes.values():
-            await sandbox.close()
+        await self._sandboxes.close()
         await self._workspaces.close()
 
-    def _open_sandbox(self, settings: ValveSettings) -> SandboxTools:
-        """Return the sandbox with the limits and packages of the valves."""
-        options = settings.sandbox
-        output = settings.valves.TOOL_OUTPUT_CHARACTERS
-        limits = build_sandbox_limits(options, output)
-        wheels = options.wheels.strip()
-        key = (limits, wheels)
-        if key not in self._sandboxes:
-            # Its log outlives the answer that needed it first.
-            log = AgentLog("sandbox")
-            folder = pipelines_folder()  # valves and the key that seals them
-            self._sandboxes[key] = SandboxTools(
-                self._workspaces,
-                limits,
-                wheels,
-                log.warn,
-                private={"PIPELINES_DIR": Path(folder)} if folder else {},
-            )
-        # The last of all: it was used last.
-        self._sandboxes[key] = self._sandboxes.pop(key)
-        return self._sandboxes[key]
+
+def _make_agent_sandbox(
+    options: tuple[SandboxLimits, str], workspaces: WorkspacePool
+) -> SandboxTools:
+    """Return the sandbox with the limits and the folder of packages of the valves."""
+    limits, wheels = options
+    folder = pipelines_folder()  # valves and the key that seals them
+    return SandboxTools(
+        workspaces,
+        limits,
+        wheels,
+        AgentLog("sandbox").warn,  # it outlives the answer that needed it first
+        private={"PIPELINES_DIR": Path(folder)} if folder else {},
+    )
+
+
+async def _offer_tools(
+    sandbox: SandboxTools,
+    key: WorkspaceKey,
+    log: AgentLog,
+    files: HostFiles,
+    messages: Sequence[Mapping[str, Any]],
+) -> OwnToolOffer:
+    """Return the tools of a sandbox for an answer, or why there are none."""
+    try:
+        specs = await sandbox.specs()
+    except Exception as error:  # an answer without Python is better than none
+        reason = describe_exception(error)
+        problem = f"The tools of the sandbox are not offered: {reason}"
+        log.warn(problem)
+        return OwnToolOffer(problems=(problem,))
+    names = {spec["name"] for spec in specs}
+    called = {
+        str(value_at(call, "function", "name"))
+        for message in messages
+        # A message that is no object is refused when the request is prepared.
+        for call in read_tool_calls(as_mapping(message))
+    }
+    was_used = not names.isdisjoint(called)
+    workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
+    tools = tuple(
+        _SandboxTool(spec["name"], spec["description"], spec["parameters"], workspace)
+        for spec in specs
+    )
+    return OwnToolOffer(tools, tuple(sandbox.problems))
 
 
 # --------------------------------------------------------------------------------------
@@ -31194,6 +31543,12 @@ def build_agent_request(
         is_new = shared.notices.first_time
         return [notice for name, notice in notices.items() if is_new(name)]
 
+    limits = Limits(
+        timeouts=request_timeouts(expert, model),
+        retries=RetryPolicy(expert.max_retries),
+        keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
+        context_window=model.facts.context_window,
+    )
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -31203,12 +31558,7 @@ def build_agent_request(
         endpoint=endpoint,
         connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=Limits(
-            timeouts=request_timeouts(expert, model),
-            retries=RetryPolicy(expert.max_retries),
-            keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
-            context_window=model.facts.context_window,
-        ),
+        limits=with_chosen_tags(limits, call.attached.tags),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
@@ -31287,7 +31637,7 @@ def read_api_key(valves: Valves) -> str:
 
     Raises InvalidRequest for a key that cannot be read.
     """
-    key = reveal_secret(valves.API_KEY, "API_KEY")
+    key = bare_key(reveal_secret(valves.API_KEY, "API_KEY"))
     return key or environment_key()
 
 
@@ -31725,10 +32075,11 @@ async def _open_run(
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.attached.files
     host_files = open_host_files(valves, caller.user_id, attached, log)
-    async with aclosing(host_files) as files:
-        offer = await call.shared.own_tools.open_tools(
-            call.settings, key, log, files, call.messages
-        )
+    lend_tools = call.shared.own_tools.lend_tools
+    async with (
+        aclosing(host_files) as files,
+        lend_tools(call.settings, key, log, files, call.messages) as offer,
+    ):
         store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
         expert = call.settings.expert
@@ -31739,7 +32090,6 @@ async def _open_run(
                 audit.note_request(sent)
             _log_left_out(call, sent)
 
-        request = request._replace(on_request=note_request)
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
@@ -31755,7 +32105,7 @@ async def _open_run(
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
         async def reported_events() -> _Events:
-            async with aclosing(run_agent(request)) as events:
+            async with aclosing(run_agent(request, on_request=note_request)) as events:
                 async for event in events:
                     if isinstance(event, RunDone):
                         yield _reported(call, event, audit)
@@ -31785,7 +32135,7 @@ def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> Run
     """Log an end, and return it; a failure gets the error id of the log."""
     if audit:
         audit.note_end(ended)
-    is_admin = call.caller.is_admin
+    is_admin = call.caller.reads_reasons
     ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
     # Nothing here compares a request with that of an earlier response.
     return ended._replace(trace=ended.trace._replace(response_id=""))

@@ -20,6 +20,7 @@ import hashlib
 import html
 import json
 import math
+import os
 import random
 import re
 import secrets
@@ -39,11 +40,11 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from fnmatch import fnmatchcase
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from importlib import import_module
 from inspect import signature
 from itertools import islice
@@ -53,18 +54,36 @@ from types import MappingProxyType
 from typing import (
     Annotated,
     Any,
+    ClassVar,
     Literal,
     NamedTuple,
     Protocol,
+    Self,
     TypeAlias,
     TypeVar,
     TypedDict,
 )
-from urllib.parse import SplitResult, quote, quote_plus, unquote, urlsplit, urlunsplit
+from urllib.parse import (
+    SplitResult,
+    parse_qsl,
+    quote,
+    quote_plus,
+    unquote,
+    urlsplit,
+    urlunsplit,
+)
 from urllib.request import getproxies, proxy_bypass
 from weakref import WeakValueDictionary
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
@@ -466,7 +485,7 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-MAX_WAIT_WORDS = 2000
+_MAX_WAIT_WORDS = 2000
 """Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
@@ -482,7 +501,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
     return read_duration(match[1]) if match else None
 
 
@@ -835,9 +854,10 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
-    printed = _STATUS_AND_WORDS.match(message)
-    is_printed = printed is not None and _says_nothing(fields.get("code"))
-    if printed and is_printed:
+    code = fields.get("code")
+    says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
+    printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
+    if printed:
         message = printed[2] or message
         fields = {**fields, "code": printed[1]}
 
@@ -846,12 +866,14 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
+    limit = _LIMIT_IN_WORDS.match(message)
+    named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
+        param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
-        is_relayed=is_printed,
+        is_relayed=printed is not None,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -863,44 +885,36 @@ def read_api_error(wire: object) -> ApiError:
 
 
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
-    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
+"""The limit or the safeguard that an error names in words alone.
 
-
-def _limit_in_words(message: str) -> str | None:
-    """Return the limit or the safeguard that an error names in words alone.
-
-    No repair takes one away, so a user who writes such words changes nothing.
-    """
-    match = _LIMIT_IN_WORDS.match(message)
-    return match[1] if match else None
+No repair takes one away, so a user who writes such words changes nothing.
+"""
 
 
 def _read_code(
     fields: JsonObject, message: str, kind: str | None, exact: str
 ) -> str | None:
     """Return OpenAI's code for an error, as far as another server means the same."""
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        return "context_length_exceeded"
     # OpenRouter's moderation is a 403 with its reasons.
     metadata = as_mapping(fields.get("metadata"))
     if metadata.get("reasons") or metadata.get("flagged_input"):
         return CONTENT_FILTER
-    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
-        return CONTENT_FILTER
+    if kind in _CODES_OF_TYPES:
+        return _CODES_OF_TYPES[kind]
     code = fields.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
         code = str(code)
-    word = as_text(code)
-    match _SAME_CODES.get(word, word):
-        # At OpenRouter, also the code of a chat that is too long, and of a field that is
-        # not known.
+    word = _SAME_CODES.get(as_text(code), as_text(code))
+    match word:
+        # At OpenRouter, also the code of a chat that is too long, of a field that is not
+        # known, and of whatever a server behind it refuses.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_NO_POLICY):
+        case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -915,48 +929,58 @@ def _read_code(
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
-        # Anthropic behind a gateway, of one image of many
-        case _ if _IS_LARGE_IMAGE.search(message):
-            return "image_too_large"
-        case _ if _IS_ODD_IMAGE.match(message):
-            return "invalid_image_format"
-        # OpenAI, without a code
-        case _ if message.startswith("The file type you uploaded is not supported"):
-            return "unsupported_file"
-        # Google, with a status of 400
-        case _ if message.startswith("User location is not supported for the API"):
-            return "unsupported_country_region_territory"
-        # LM Studio, with a status of 400
-        case _ if message.startswith("The model has crashed"):
-            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
-        case openai_code:
-            return openai_code or None
+    for phrase, meant in _CODES_OF_WORDS:
+        if re.search(phrase, message):
+            return meant
+    return word or None
 
 
+_CODES_OF_TYPES = {
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    "exceed_context_size_error": "context_length_exceeded",
+    "hooks_failed": CONTENT_FILTER,  # Portkey's guardrails, with a status of 446
+}
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
-_IS_LARGE_IMAGE = re.compile(
-    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+_CODES_OF_WORDS = (
+    # Anthropic behind a gateway, of one image of many
+    (
+        r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
+        r"|At least one of the image dimensions)",
+        "image_too_large",
+    ),
+    (
+        # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+        # (github/copilot-cli 2030).
+        r"\A(?:The image data you provided does not represent a valid image"
+        r"|image media type (?:not supported|is required)"
+        # Kimi, of WebP
+        r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
+        # llama.cpp, Ollama and LM Studio, of a format such as WebP
+        r"|Failed to load image or audio file"
+        # Ollama; Google
+        r"|invalid image input\Z|Unable to process input image\b"
+        r"|Unable to submit request because it has a mimeType parameter with value image/"
+        # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|(?:\S{1,99}: )?(?:Could not process image"
+        r"|Image does not match the provided media))",
+        "invalid_image_format",
+    ),
+    # OpenAI, without a code
+    (r"\AThe file type you uploaded is not supported", "unsupported_file"),
+    # Google, with a status of 400
+    (
+        r"\AUser location is not supported for the API",
+        "unsupported_country_region_territory",
+    ),
+    # LM Studio, with a status of 400
+    (r"\AThe model has crashed", "internal_error"),
 )
-_IS_ODD_IMAGE = re.compile(
-    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
-    # (github/copilot-cli 2030).
-    r"The image data you provided does not represent a valid image"
-    r"|image media type (?:not supported|is required)"
-    # Kimi, of WebP
-    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
-    # llama.cpp, Ollama and LM Studio, of a format such as WebP
-    r"|Failed to load image or audio file"
-    # Ollama; Google
-    r"|invalid image input\Z|Unable to process input image\b"
-    r"|Unable to submit request because it has a mimeType parameter with value image/"
-    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
-    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
-)
+"""What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -995,35 +1019,48 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
-"""Also with that code: what it says of a request that a server behind it refused."""
+_OF_A_POLICY = re.compile(
+    r"\binvalid prompt\b|flagged|polic(y|ies)|violat|safety|limited access",
+    re.IGNORECASE,
+)
+"""What OpenAI says where that code means one."""
 NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
-def _error_fields(wire: object) -> JsonObject:
-    """Return the fields of an error, wherever a server puts them."""
+def _innermost_error(wire: object) -> object:
+    """Return the fields or the words of an error, wherever a server puts them.
+
+    Of what Zod found, the list.
+    """
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
     while True:
         if isinstance(wire, list):  # Google's gateways
             wire = wire[0] if wire else None
         if not isinstance(wire, Mapping):
-            break
+            return wire
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
         for issues in (inner, wire.get("issues")):
             if _are_issues(issues):
-                return _read_issues(as_list(issues))
+                return issues
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         for key in () if wire.get("message") else _AROUND_ERRORS:
             inner = inner or as_mapping(wire.get(key))
         if not isinstance(inner, Mapping) or not inner:
-            break
+            return wire
         wire = inner
-    if isinstance(wire, str):
-        return {"message": wire}
-    fields = as_mapping(wire)
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error under the names that most servers give them."""
+    error = _innermost_error(wire)
+    if _are_issues(error):
+        return _read_issues(as_list(error))
+    if isinstance(error, str):
+        return {"message": error}
+    fields = as_mapping(error)
     # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
     # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
     # have has a row, and names of types are in between. The most exact row counts.
@@ -1072,6 +1109,8 @@ _SAME_CODES = {
     "AllocationQuota.FreeTierOnly": "insufficient_quota",
     "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # OpenAI, in a stream, of a user whose access it has limited (anomalyco/opencode 15776)
+    "cyber_policy_violation": "cyber_policy",
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
@@ -1176,10 +1215,6 @@ def _inner_error(text: str) -> ApiError | None:
     return error._replace(code=told[1]) if told and not error.code else error
 
 
-_STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
-)
-"""What OpenAI's package for Python prints since it leaves out the body."""
 CODES_FOR_ANYTHING = (
     "",
     "server_error",
@@ -1188,10 +1223,6 @@ CODES_FOR_ANYTHING = (
     "upstream_error",
 )
 """What servers have for whatever was raised in them; the words may say what it was."""
-
-
-def _says_nothing(code: object) -> bool:
-    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -1210,7 +1241,17 @@ def _read_printed(text: str) -> object:
 
 
 _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal."""
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+
+Whatever a gateway writes may be in front of it.
+"""
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What the one for Python prints since it leaves out the body.
+
+Without a body it counts at the beginning alone: later words may quote a chat.
+"""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -1571,9 +1612,15 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
+        """What must be in no text that the server sends back.
+
+        Some addresses have a key in their query, next to Azure's version.
+        """
         headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+        parts = url_parts(self.base_url.strip())
+        query = parse_qsl(parts.query) if parts else ()
+        keys = [value for name, value in query if name != "api-version"]
+        return connection_secrets(headers, self.proxy, self.api_key, self.token, *keys)
 
     def account(self) -> str:
         """Return a name of the account, without the key."""
@@ -1974,6 +2021,8 @@ def failure_words(error: ApiError) -> list[str]:
 _UNCERTAIN_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
+_TOO_SLOW = (504, 524)
+"""Statuses of a gateway, the second one Cloudflare's, that waited for a server."""
 _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
@@ -1992,7 +2041,8 @@ def refusal_words(
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        is_gateways = status >= 500 and status not in _TOO_SLOW
+        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -2019,6 +2069,9 @@ def refusal_words(
     return words
 
 
+NO_ROUTE = "No endpoints found"
+"""What OpenRouter says, with a status of 404, of the providers that are up now; others may
+be tomorrow."""
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -2026,7 +2079,7 @@ type and names no place, either."""
 
 def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
+    if error.param or error.names_a_place or error.message.startswith(NO_ROUTE):
         return False
     is_of_the_api = error.type == "invalid_request_error"
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
@@ -2056,11 +2109,11 @@ _PHRASES = (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
-        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI, Z.AI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
-        r"|`inputs` tokens \+ `max_new_tokens` must"
+        r"|`inputs` tokens \+ `max_new_tokens` must|prompt exceeds max length"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -2082,7 +2135,7 @@ _PHRASES = (
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not in v1/responses|support the '\S{0,20}/responses' API"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -2145,9 +2198,10 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # xAI, as a 429 (continuedev/continue 10373)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
     (
-        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        r"\AYour team \S{1,64} has either used all available credits or reached its"
+        r"|\AInsufficient (balance|credits|funds)\b",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
@@ -2189,7 +2243,7 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-_MAX_SEARCHED = 2000
+MAX_SEARCHED = 2000
 """Characters of a message; what follows may quote a chat."""
 
 
@@ -2201,7 +2255,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:_MAX_SEARCHED]
+    text = error.message[:MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -2214,7 +2268,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:_MAX_SEARCHED]
+    text = error.message[:MAX_SEARCHED]
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
@@ -2913,6 +2967,12 @@ class ResolvedModel(NamedTuple):
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
+    def fit_effort(self, effort: str | None) -> str | None:
+        """Return an effort that is asked for as the model takes it; None for none."""
+        if effort == "max" and self.facts.efforts:  # the highest of the model
+            return self.facts.efforts[-1]
+        return effort if effort and self.takes_effort(effort) else None
+
 
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
@@ -3030,7 +3090,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
-    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max. The
+    last word of a fine-tuned model is its owner's.
     """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
@@ -3092,6 +3153,543 @@ def _shown_name(model_id: str, effort: str | None) -> str:
     if effort:
         notes.append(effort)
     return f"{name} ({', '.join(notes)})" if notes else name
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.endings
+#
+# How a run can end, and the message for each ending.
+#
+# `{code}`, `{param}` and `{status}` are words of the API, `{model}` is the id that was
+# asked for, `{wait}` the time until a limit is over. No text of the server is shown,
+# because it may quote a key or a prompt.
+#
+# The messages are for whoever chats. Which setting can be the cause is in FAULTS: only a
+# shell knows what an administrator calls it.
+# --------------------------------------------------------------------------------------
+
+
+_UNUSABLE_IMAGE = (
+    "The model's server could not use an image in this chat{code}. Remove it, or "
+    "attach it again as PNG, JPEG, WEBP or GIF of a moderate size."
+)
+_UNUSABLE_FILE = (
+    "The model's server could not use a file in this chat{code}. Remove it, or attach "
+    "it again as a PDF or as text."
+)
+_POLICY = (
+    "OpenAI stopped this answer under its usage policies{code}. Rephrase the question."
+)
+_WRONG_KEY = "OpenAI does not accept the API key."
+CHECK_TOKEN = "An administrator has to check whose it is, and its rights."
+"""What follows if the token of a server or a user is sent in the place of a key."""
+_NO_CREDIT = (
+    "The OpenAI account has no credit left, or has reached its spending limit. An "
+    "administrator has to check its billing."
+)
+_OVERLOADED = "OpenAI is overloaded. Try again in a moment."
+_SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_TOO_LATE = (
+    "The model's server did not answer a gateway in front of it in time (HTTP {status}). "
+    "Try again, or choose a lower effort."
+)
+_WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
+_RATE_LIMIT = (
+    "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
+)
+_PLAN_LIMIT = (
+    "The OpenAI account has reached the usage limit of its plan. Try again in {wait}."
+)
+_TOO_LARGE_CHAT = (
+    "This chat is too large for the model's server. Start a new chat, or leave out large "
+    "files and images."
+)
+_ARRIVED = "Everything received so far is kept"
+_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
+
+
+_UNREADABLE_MODEL = (
+    "The model wrote something that its server could not read{code}. Try again."
+)
+_NO_RESPONSES_API = "There is no Responses API at the address of the model's server."
+_UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try again."
+
+MESSAGES: Mapping[str, Mapping[str, str]] = {
+    "incomplete": {
+        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
+        "number of output tokens, or ask the model to continue.",
+        "context_length_exceeded": "The model's context is full, which ended the answer. "
+        "Ask the model to continue; if that is refused, start a new chat, or choose a "
+        "model with a larger context.",
+        "content_filter": "OpenAI's content filter interrupted the answer. Rephrase the "
+        "question.",
+        "max_messages": "The answer reached the limit of messages per answer. Ask the "
+        "model to continue.",
+        "cancelled": "This answer was canceled on OpenAI's side. Regenerate it, or ask "
+        "the model to continue.",
+        "steered": "A newer message replaced this request. Ask again.",
+        "no_answer": "The model ended without an answer. Regenerate it, or rephrase the "
+        "question.",
+        "only_calls": "The model requested more tool calls than one answer may make, but "
+        "gave no answer. Ask it to answer with what it has.",
+        "used_up": "The model has used up the time or the tokens of this answer, but gave "
+        "no answer. Ask it to answer with what it has.",
+        "only_tokens": "The model spent all tokens of this answer on reasoning. Raise "
+        "the maximum number of output tokens, or choose a lower effort.",
+        "": "The answer is incomplete{code}. Ask the model to continue.",
+    },
+    "failed": {
+        "server_error": _SERVER_ERROR,
+        "rate_limit_exceeded": _RATE_LIMIT,
+        "slow_down": _RATE_LIMIT,
+        **dict.fromkeys(sorted(NO_CREDIT_CODES), _NO_CREDIT),
+        "usage_limit_reached": _PLAN_LIMIT,
+        "too_many_requests": _RATE_LIMIT,
+        "rate_limit_error": _RATE_LIMIT,
+        "server_is_overloaded": _OVERLOADED,
+        "service_unavailable_error": _OVERLOADED,
+        "overloaded_error": _OVERLOADED,
+        "internal_error": _SERVER_ERROR,
+        "upstream_error": _SERVER_ERROR,
+        "timeout": "OpenAI took too long to answer. Try again in a moment.",
+        "context_length_exceeded": "This chat is longer than the model can read. "
+        "Start a new chat, or choose a model with a larger context.",
+        "invalid_prompt": _POLICY,
+        "bio_policy": _POLICY,
+        "image_content_policy_violation": _POLICY,
+        "moderation_blocked": "OpenAI's safety system did not allow an image{code}. "
+        "Rephrase the question, or remove the image.",
+        MISALIGNMENT: "OpenAI's safety monitoring stopped this answer{code}, because it "
+        "may do something nobody asked for. Its last tool calls were not run; earlier "
+        "actions are not undone. Start a new chat to continue.",
+        "cyber_policy": "OpenAI declined to answer, because the answer could help attack "
+        "computers{code}. Rephrase the question, or start a new chat. For security work, "
+        "an administrator can apply to OpenAI for access.",
+        "content_policy_violation": "OpenAI's content filter stopped this answer{code}. "
+        "Rephrase the question, or start a new chat.",
+        CONTENT_FILTER: "OpenAI's content filter rejected this chat{code}, so it was "
+        "not answered. Rephrase the question, or start a new chat.",
+        REQUEST_TOO_LARGE: "This chat is larger than the key's rate limit allows for "
+        "one request, so waiting does not help. Start a new chat, leave out large "
+        "files, or ask an administrator to raise the account's usage tier.",
+        FLEX_UNAVAILABLE: "OpenAI has no flex capacity at the moment. Try again later, "
+        "or choose the standard service tier, which costs twice as much.",
+        "data_residency_mismatch": "This model is not available in the region that the "
+        "API key is bound to. An administrator has to choose another model or key.",
+        "tool_use_failed": _UNREADABLE_MODEL,
+        "output_parse_failed": _UNREADABLE_MODEL,
+        "vector_store_timeout": "The search in the uploaded files took too long. Try "
+        "again in a moment.",
+        **dict.fromkeys(sorted(IMAGE_CODES), _UNUSABLE_IMAGE),
+        **dict.fromkeys(sorted(FILE_CODES), _UNUSABLE_FILE),
+        REJECTED: "The model's server rejected the request{code}{param}. Sending it "
+        "again does not help; an administrator can find the details in the log.",
+        "": "The model's server reported an error{code}. Try again. An administrator can "
+        "find the details in the log.",
+    },
+    "refused": {
+        "model_not_found": "The model {model} does not exist, has been shut down, has no "
+        "Responses API, or is not available to this API key at this address. Choose "
+        "another model.",
+        UNREAD_REASONING: "OpenAI could not read the reasoning of an "
+        "earlier answer in this chat. Start a new chat.",
+        UNVERIFIED: "OpenAI does this only for verified organizations. An administrator "
+        "has to verify the organization in its settings at OpenAI, or choose another "
+        "model.",
+        UNSUPPORTED_COUNTRY: "OpenAI does not answer requests from the country or region "
+        "where this server is. The API key is not the cause.",
+        MISSING_SCOPE: "The API key is valid, but has no permission for this request: "
+        "a scope, or a role in its project, is missing.",
+        "mismatched_organization": _WRONG_ORGANIZATION,
+        "invalid_organization": _WRONG_ORGANIZATION,
+        "mismatched_project": "The API key does not belong to the project in the "
+        "settings.",
+        "incorrect_hostname": "The API key is bound to a region, which has an address of "
+        "its own at OpenAI.",
+        "ip_not_authorized": "OpenAI accepts requests for this account only from listed "
+        "IP addresses, and this server's address is not among them. An administrator "
+        "has to add it to the list at OpenAI.",
+        "account_deactivated": "OpenAI has deactivated the account of the API key.",
+        DENIED_MODEL: "This API key may not use {model}. Choose another model, or ask an "
+        "administrator to change the rights of the key.",
+        FIREWALL_PAGE: "A firewall or proxy in front of the model's server did not let "
+        "this request through (HTTP {status}). The API key is not the cause.",
+        GATEWAY_PAGE: "A gateway in front of the model's server answered in its place "
+        "(HTTP {status}), so the server may be down. Try again in a moment.",
+        "3": "The model's server redirects requests (HTTP {status}). Redirects are not "
+        "followed, because they would send the key to another address.",
+        WRONG_KEY: _WRONG_KEY,
+        "401": _WRONG_KEY,
+        "402": _NO_CREDIT,
+        "403": "The model's server does not allow this request: HTTP {status}{code}. An "
+        "administrator can find the reason in the log.",
+        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
+        "safeguard that each request has.",
+        NO_RESPONSES_API: _NO_RESPONSES_API,
+        "404": _NO_RESPONSES_API,
+        "405": _NO_RESPONSES_API,
+        "407": "The HTTP proxy rejected the request.",
+        "408": "The model's server gave up, because the request took too long (HTTP "
+        "{status}). Try again; if that does not help, leave out large files.",
+        "409": "This request conflicts with something else that the model's server is "
+        "doing (HTTP {status}). Try again in a moment.",
+        "413": _TOO_LARGE_CHAT,
+        "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
+        "421": "The address of the model's server leads to a server that does not serve "
+        "it (HTTP {status}).",
+        "429": _RATE_LIMIT,
+        "451": "The model's server may not answer this request for legal reasons (HTTP "
+        "{status}). Rephrase the question, or choose another model.",
+        FORBIDDEN_PROVIDERS: "The privacy settings of the account at OpenAI allow no "
+        "provider of {model}. An administrator has to change them, or choose another "
+        "model.",
+        TOO_MANY_TOOLS: "This chat has more tools than the model's server accepts. Turn "
+        "some of them off, or ask an administrator to do so.",
+        NO_MEMORY: "The model's server does not have enough memory for {model}. Choose a "
+        "smaller model.",
+        LOADING_MODEL: "The model's server is still loading the model. Try again in a "
+        "minute.",
+        "503": _OVERLOADED,
+        "504": _TOO_LATE,
+        "524": _TOO_LATE,
+        "529": _OVERLOADED,
+        "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
+        "": "The model's server rejected the request with HTTP {status}{code}{param}. "
+        "An administrator can find the details in the log.",
+    },
+    "unreachable": {
+        "": _UNREACHABLE,
+        "no_way": _UNREACHABLE,
+        "proxy": "The HTTP proxy at {server} cannot be reached: {reason}.",
+        "environment_proxy": "The HTTP proxy at {server}, which this server's "
+        "environment names, cannot be reached: {reason}. An administrator has to check "
+        "that environment.",
+        "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
+        "certificate": "The certificate of {server} is not trusted{reason}.",
+        "tls": "The model's server at {server} does not use TLS, which its address asks "
+        "for with https.",
+    },
+    "cut": {
+        "": "The connection to the model broke before the answer was complete. "
+        + _CONTINUE,
+        "lost": "The connection to the model broke, and the rest of the answer could "
+        "not be fetched. " + _CONTINUE,
+    },
+    "unreadable": {
+        "": "The model's server did not answer like the Responses API.",
+        "chat_completions": "The model's server answered like the Chat Completions API, "
+        "not like the Responses API.",
+        "compressed": "The model's server sent a compressed answer, which cannot be "
+        "read.",
+        "queued": "The model's server has only queued the request, and sent no answer. "
+        "Try again later, or choose another model.",
+    },
+    "malformed": {
+        "": "The model's server sent data that cannot be read. " + _CONTINUE,
+        "too_large": "The model's server sent more data than is accepted for one "
+        "answer. " + _CONTINUE,
+    },
+    "first_event_timeout": {
+        "": "The model's server accepted the request, but sent nothing for too long. "
+        "Try again, perhaps with a lower effort.",
+    },
+    "idle_timeout": {
+        "": "The model's server stopped sending in the middle of the answer. "
+        + _CONTINUE,
+    },
+    "total_timeout": {
+        "": "The answer took longer than the administrator allows. "
+        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
+    },
+}
+"""The messages, by kind of ending, then by code or HTTP status. "" stands for all other
+codes, "3" for 300 to 399, "5" for all other statuses from 500 up. Other kinds use their
+exception's text."""
+
+_WRONG_ADDRESS = SettingFault(("base_url",))
+
+FAULTS: Mapping[tuple[str, str], SettingFault] = {
+    ("refused", "3"): _WRONG_ADDRESS,
+    ("refused", WRONG_KEY): SettingFault(("api_key",)),
+    ("refused", "401"): SettingFault(("api_key",)),
+    ("refused", MISSING_SCOPE): SettingFault(("api_key",)),
+    ("refused", "account_deactivated"): SettingFault(("api_key",)),
+    ("refused", "mismatched_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "invalid_organization"): SettingFault(("organization", "api_key")),
+    ("refused", "mismatched_project"): SettingFault(("project", "api_key")),
+    ("refused", UNSUPPORTED_COUNTRY): SettingFault(("proxy",)),
+    ("refused", "incorrect_hostname"): _WRONG_ADDRESS,
+    ("refused", "ip_not_authorized"): SettingFault(("proxy",), "possible"),
+    ("refused", FIREWALL_PAGE): SettingFault(("base_url", "proxy"), "possible"),
+    ("refused", GATEWAY_PAGE): SettingFault(("base_url",), "possible"),
+    ("refused", "421"): SettingFault(("base_url", "proxy")),
+    ("refused", REFUSED_SAFEGUARD): SettingFault(("compatibility",)),
+    ("refused", NO_RESPONSES_API): _WRONG_ADDRESS,
+    ("refused", "404"): _WRONG_ADDRESS,
+    ("refused", "405"): _WRONG_ADDRESS,
+    ("refused", "407"): SettingFault(("proxy",)),
+    ("unreachable", ""): SettingFault(("base_url",), "possible"),
+    # A company's network may let nothing out but through its proxy.
+    ("unreachable", "no_way"): SettingFault(("base_url", "proxy"), "possible"),
+    ("unreachable", "proxy"): SettingFault(("proxy",)),
+    ("unreachable", "tunnel"): SettingFault(("proxy", "base_url")),
+    ("unreachable", "certificate"): SettingFault(
+        ("base_url", "ca_bundle", "verify_ssl")
+    ),
+    ("unreachable", "tls"): _WRONG_ADDRESS,
+    ("unreadable", ""): _WRONG_ADDRESS,
+    ("unreadable", "chat_completions"): _WRONG_ADDRESS,
+    ("unreadable", "compressed"): SettingFault(("base_url", "extra_headers")),
+}
+"""The settings that can be the cause, by kind of ending and word of MESSAGES."""
+
+
+_CONTINUED_KINDS = frozenset({"cut", "malformed", "idle_timeout", "total_timeout"})
+_NOT_CONTINUED = frozenset(
+    {"content_filter", "steered", "no_answer", "only_calls", "only_tokens", "used_up"}
+)
+"""Reasons of an incomplete answer after which there is nothing to continue."""
+
+
+class Ending(NamedTuple):
+    """How a run ended; `code` is the API's word for the cause.
+
+    `kind` is "completed" or "incomplete", "failed" (the response), "error" (its event),
+    "refused" (its status), "invalid" (nothing was sent), "unreachable", "unreadable",
+    "malformed", "cut", or the kind of a TimedOut.
+    """
+
+    kind: str
+    code: str | None = None
+    message: str = ""
+    fault: SettingFault = NO_FAULT
+    """The settings that can be the cause."""
+
+    @property
+    def is_failure(self) -> bool:
+        """Say whether the answer is not what the user asked for."""
+        return self.kind != "completed"
+
+    @property
+    def can_continue(self) -> bool:
+        """Say whether the model can continue an answer of which text has arrived.
+
+        Then its message says so.
+        """
+        if self.kind == "incomplete":
+            return self.code not in _NOT_CONTINUED
+        return self.kind in _CONTINUED_KINDS
+
+    def without_text(self) -> Self:
+        """Return the ending of an answer of which nothing arrived."""
+        before, _, advice = self.message.partition(_ARRIVED)
+        if not advice:
+            return self
+        return self._replace(message=f"{before}Try again.")
+
+
+def _ending_without_code(kind: str, word: str = "") -> Ending:
+    """Return the ending of a kind whose cause has no code; `word` finds its message."""
+    fault = FAULTS.get((kind, word), NO_FAULT)
+    return Ending(kind, message=MESSAGES[kind][word], fault=fault)
+
+
+COMPLETED = Ending("completed")
+CUT = _ending_without_code("cut")
+UNREADABLE = _ending_without_code("unreadable")
+CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
+QUEUED = _ending_without_code("unreadable", "queued")
+COMPRESSED = _ending_without_code("unreadable", "compressed")
+
+ASKED_MODEL = "this model"
+"""Stands in a message for the id that was asked for, until a run puts it in."""
+
+_WORD_OF_API = re.compile(r"[a-z][a-z_.]*(\[\d{1,5}\][a-z_.]*)*")
+
+
+def ending_of_incomplete(reason: str | None) -> Ending:
+    """Return the ending of a `response.incomplete`."""
+    code = api_word(_SAME_REASONS.get(reason or "", reason))
+    messages = MESSAGES["incomplete"]
+    message = messages.get(code or "", messages[""])
+    return Ending("incomplete", code, message.format(code=_fill_in(code)))
+
+
+_SAME_REASONS = {
+    # Volcengine's Ark and OGX; gateways to Anthropic and Azure
+    "length": "max_output_tokens",
+    "max_tokens": "max_output_tokens",
+}
+"""Reasons of other servers, and OpenAI's for the same."""
+
+
+def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
+    """Return the ending of a `response.failed` or an `error` event."""
+    if error.status:
+        refused = ending_of_refusal(error.status, error, is_streamed=True)
+        return refused._replace(kind=kind)
+    code = _find_code(error)
+    word = failure_word(error)
+    form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
+    message = form.format(
+        code=_fill_in(code),
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=200,
+        wait=_time_to_wait(form, error),
+    )
+    return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
+
+
+def ending_of_refusal(
+    status: int, error: ApiError, *, is_streamed: bool = False
+) -> Ending:
+    """Return the ending of an HTTP status of 300 or more."""
+    word = refusal_word(status, error, is_streamed=is_streamed)
+    shown_code = ""
+    # A message for a code says what the code means.
+    if error.code != str(status) and (not word or word.isdecimal()):
+        shown_code = _fill_in(error.code)
+    form = _MESSAGES_BY_CODE[word]
+    message = form.format(
+        code=shown_code,
+        param=_fill_in(error.param, " at {}"),
+        model=ASKED_MODEL,
+        status=status,
+        wait=_time_to_wait(form, error),
+    )
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
+
+
+_OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
+_LONGEST_WAIT = 60 * 86_400.0
+"""In seconds; a longer one is none that somebody means."""
+
+
+def _time_to_wait(form: str, error: ApiError) -> str:
+    """Return the time that an error names, else one that is usual for the limit."""
+    wait = error.wait or 0
+    if 0 < wait < _LONGEST_WAIT:  # else a time may be named that is over by our clock
+        return told_wait(wait)
+    if _OF_A_DAY.search(error.message):
+        return "some hours"
+    return "some hours or days" if form == _PLAN_LIMIT else "a minute"
+
+
+def ending_of_exception(error: ResponsesError, has_begun: bool) -> Ending:
+    """Return the ending of a run that `error` stopped, after its first event or not."""
+    if isinstance(error, ApiRefused):
+        return Ending("refused", _find_code(error.error), str(error), error.fault)
+    kind, word = error.ending
+    if not kind:
+        kind, word = ("cut", "") if has_begun else ("unreachable", OWN_MESSAGE)
+    if word == OWN_MESSAGE:
+        return Ending(kind, message=str(error), fault=error.fault)
+    return _ending_without_code(kind, word)
+
+
+def _find_code(error: ApiError) -> str | None:
+    """Return the word of the API that says most about the cause, to be shown."""
+    return api_word(find_certain_cause(error) or error.code or error.type)
+
+
+_MAX_NOTICE = 600
+_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
+"""What begins links, images, HTML and code of Markdown, and what replaces it."""
+
+
+def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
+    """Return what OpenAI says about an answer that it stopped, as words to show.
+
+    Redacted, in one line, of bounded length, and without what renders or links.
+    """
+    hide = partial(redact, secrets=secrets)
+    parts = [
+        ("The model's server explains", notice.explanation),
+        ("It advises", notice.advice),
+    ]
+    quotes: list[str] = []
+    for lead, text in parts:
+        if not text:
+            continue
+        line = " ".join(redact_beginning(text, 2 * _MAX_NOTICE, hide).split())
+        printable = "".join(letter for letter in line if letter.isprintable())
+        plain = printable.translate(_MARKUP).replace("://", ": //")
+        if len(plain) > _MAX_NOTICE:
+            plain = f"{plain[:_MAX_NOTICE]}…"
+        quotes.append(f"{lead}: “{plain}”")
+    return " ".join(quotes)
+
+
+_MESSAGES_BY_CODE = {**MESSAGES["failed"], **MESSAGES["refused"]}
+"""A code means the same in a refusal and in a stream."""
+
+
+def failure_word(error: ApiError) -> str:
+    """Return the word of a message that tells why a stream failed; "" if none does."""
+    return _first_with_message(failure_words(error))
+
+
+def refusal_word(status: int, error: ApiError, *, is_streamed: bool = False) -> str:
+    """Return the word of a message that tells why a request was refused."""
+    return _first_with_message(refusal_words(status, error, is_streamed=is_streamed))
+
+
+def cause_word(error: ApiError, status: int = 0) -> str:
+    """Return the word of a message that tells why a request failed; "" if none does.
+
+    Below 400, `status` is that of a stream, whose error may name another one.
+    """
+    status = status if status >= 400 else error.status
+    return refusal_word(status, error) if status else failure_word(error)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key."""
+    return cause_word(error, status) in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+
+
+def _first_with_message(words: Iterable[str]) -> str:
+    for word in words:
+        if word and word in _MESSAGES_BY_CODE:
+            return word
+    return ""
+
+
+_BUSY = frozenset({"rate_limit_exceeded", "slow_down", "too_many_requests"})
+"""Codes of a rate limit."""
+
+
+def failure_status(failure: Failure) -> str:
+    """Return the status line before the request is sent again."""
+    causes = {
+        None: "did not answer",
+        200: "reported an error",
+        429: "is busy with this key's requests",
+    }
+    status = failure.status
+    if status == 200:  # in a stream, only the error says more
+        is_busy = failure.error.is_any_of(_BUSY)
+        status = 429 if is_busy else failure.error.status or status
+    says = "rejected the request" if status in (400, 405, 422) else "has trouble"
+    cause = causes.get(status, f"{says} (HTTP {status})")
+    return f"The model's server {cause}."
+
+
+def _fill_in(word: str | None, form: str = " ({})") -> str:
+    """Return a word of the API as a part of a message; nothing for any other word."""
+    return form.format(word) if api_word(word) else ""
+
+
+def api_word(word: str | None) -> str | None:
+    """Return `word` if it can be a word of the API, and no key; else None."""
+    if not word:
+        return None
+    for messages in MESSAGES.values():
+        if word in messages:
+            return word
+    return word if _WORD_OF_API.fullmatch(word) else None
 
 
 # --------------------------------------------------------------------------------------
@@ -4473,6 +5071,398 @@ are parsed."""
 
 
 # --------------------------------------------------------------------------------------
+# settings.table
+#
+# How a setting is written: as a field of a class, with all that is known of it.
+#
+# A setting is a valve, or a key of a valve that holds a JSON object. The name and the type
+# are those of the field, so that mypy follows who reads it. From the row come the default,
+# the bounds, what the page, the messages and docs/ say, and the place there.
+# --------------------------------------------------------------------------------------
+
+
+Door = Literal["pipe", "pipelines"]
+"""Where an administrator finds a valve: in Open WebUI, or at the Pipelines server."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What is known of a setting in addition to its name, type and default.
+
+    The fields from `word` on belong to one kind of setting each; they are empty at all
+    others.
+    """
+
+    text: str
+    pipelines: str = ""
+    """What the Pipelines server says instead, where the setting is not quite the same."""
+    example: str = ""
+    is_secret: bool = False
+    bounds: tuple[int, int] | None = None
+    """The least and the most of a number; one outside of them becomes the nearest. The
+    host shows no reason for a refused value, so nobody is told for a valve. For a key,
+    an administrator is (shells/valve_texts.py)."""
+    then: tuple[str, ...] = ()
+    """The shared valves that follow on the page."""
+    word: str = ""
+    """Of a user's valve: the word of USER_MAY_CHANGE that lets users change it."""
+    own_key: Literal["", "headers", "all", "never"] = ""
+    """What `user_keys_get` has to be for a user's own key to get this; empty: any."""
+    right: Literal["", "costly", "ruling"] = ""
+    """Of an agent's parameter in the pipe: a request may lower a `costly` one, and set a
+    `ruling` one that has no value yet, unless an administrator allows more."""
+    request_key: str = ""
+    """Of an agent's parameter: the key of a request to the Pipelines server."""
+    parameter: str = ""
+    """Of a valve of the Pipelines server: the agent's parameter that it sets."""
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Have the page draw a secret as a password: pydantic calls this."""
+        if self.is_secret:
+            schema["input"] = {"type": "password"}
+
+
+def valve(  # noqa: PLR0913 - one for each column
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    example: str = "",
+    secret: bool = False,
+    bounds: tuple[int, int] | None = None,
+    then: tuple[str, ...] = (),
+    word: str = "",
+    own_key: Literal["", "headers", "all", "never"] = "",
+    **limits: Any,
+) -> Any:
+    """Return the field of a valve; `limits` are pydantic's."""
+    row = Row(text, pipelines, example, secret, bounds, then, word, own_key)
+    return row_field(default, row, **limits)
+
+
+def row_field(default: object, row: Row, **limits: Any) -> Any:
+    """Return the field of a row; `limits` are pydantic's."""
+    return Field(default=default, description=row.text, json_schema_extra=row, **limits)
+
+
+def key(
+    default: object,
+    text: str,
+    *,
+    pipelines: str = "",
+    bounds: tuple[int, int] | None = None,
+    **limits: Any,
+) -> Any:
+    """Return the field of a key of a JSON object; `limits` are pydantic's.
+
+    Its text tells its bounds, because an administrator types it without a form.
+    """
+    if bounds:
+        text = f"{text.removesuffix('.')}, {bounds[0]} to {bounds[1]}."
+    return _key_field(default, Row(text, pipelines, bounds=bounds), **limits)
+
+
+def key_at_pipelines(form: type[BaseModel], name: str, default: object) -> Any:
+    """Return the field of a key that has another default at the Pipelines server."""
+    row = rows_of(form)[name]
+    return _key_field(default, replace(row, text=row.pipelines or row.text))
+
+
+def _key_field(default: object, row: Row, **limits: Any) -> Any:
+    if row.bounds:
+        limits["ge"], limits["le"] = row.bounds
+    return row_field(default, row, **limits)
+
+
+def rows_of(valves: type[BaseModel]) -> dict[str, Row]:
+    """Return the rows of a class of settings, by their names."""
+    fields = valves.model_fields.items()
+    extras = {name: field.json_schema_extra for name, field in fields}
+    return {name: row for name, row in extras.items() if isinstance(row, Row)}
+
+
+class OldName(NamedTuple):
+    """What became of a valve that is none any more."""
+
+    instead: str
+    """What to do."""
+    harmless: tuple[object, ...] = ("",)
+    """The stored values with which nothing is lost."""
+
+
+class StoredValves(BaseModel):
+    """Valves of an administrator, from whatever a server has stored.
+
+    A host reads them for every call, so what depends on the class alone is made once,
+    and one validator does what pydantic would otherwise ask for at each field.
+    """
+
+    old_names: ClassVar[Mapping[str, OldName]] = {}
+    """Names that may be stored, and have no effect."""
+    _bounds: ClassVar[Mapping[str, tuple[int, int, int]]] = {}
+    """The least, the most and the default of each number that has bounds."""
+    _without_effect: tuple[str, ...] = PrivateAttr(())
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Look up the bounds once."""
+        cls._bounds = {
+            name: (*row.bounds, cls.model_fields[name].default)
+            for name, row in rows_of(cls).items()
+            if row.bounds
+        }
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _read(cls, stored: object, read: Callable[[object], Self]) -> Self:
+        """Read valves: numbers are kept in bounds, and old names are remembered.
+
+        With half a character in a text, a host could not send them to its page. It passes
+        on all that it has stored; when its page saves the valves, it stores only what
+        this class has (docs/reference/open-webui.md, "Valves").
+        """
+        if not isinstance(stored, Mapping):
+            return read(stored)
+        kept = {
+            name: clamp_number(stored[name], least, most, default)
+            for name, (least, most, default) in cls._bounds.items()
+            if name in stored
+        }
+        texts = {
+            name: well_formed(value)
+            for name, value in stored.items()
+            if isinstance(value, str)
+        }
+        valves = read({**stored, **texts, **kept})
+        valves._without_effect = tuple(
+            name
+            for name in cls.old_names.keys() & stored.keys()
+            if stored[name] not in (None, *cls.old_names[name].harmless)
+        )
+        return valves
+
+    def without_effect(self) -> dict[str, str]:
+        """Return the stored valves that have no effect, with what to do instead."""
+        names = sorted(self._without_effect)
+        return {name: self.old_names[name].instead for name in names}
+
+
+def describe(row: Row, default: object, door: Door) -> str:
+    """Return what a page says of a valve, in Markdown.
+
+    Open WebUI shows `Default` in the place of a default, so the text has it.
+    """
+    if door == "pipelines":
+        text = row.pipelines or row.text
+        if not row.example:
+            return text
+        full_stop = "" if row.example.endswith(".") else "."
+        return f"{text} Example: `{row.example}`{full_stop}"
+    if isinstance(default, bool):
+        return f"{row.text} Default: {'on' if default else 'off'}."
+    shown = "empty" if default == "" else f"`{default}`"
+    return f"{row.text} Default: {shown}."
+
+
+def page_order(valves: type[BaseModel], shared: Sequence[str]) -> list[str]:
+    """Return the names of valves in the order of the page.
+
+    The own valves of a class keep their order. Each of the `shared` ones follows the
+    row that names it in `then`; one that none names follows the shared one before it.
+    """
+    rows = rows_of(valves)
+    followers: dict[str, list[str]] = {name: list(rows[name].then) for name in rows}
+    placed = {name for names in followers.values() for name in names}
+    # The first shared valve, if no row names it, comes after all of the class's own.
+    first: list[str] = []
+    for before, name in zip(["", *shared], shared, strict=False):
+        if name not in placed:
+            followers.get(before, first).append(name)
+    order: list[str] = []
+    # A stack: what follows a name comes right after it.
+    waiting = [name for name in rows if name not in shared][::-1] + first[::-1]
+    while waiting:
+        name = waiting.pop()
+        order.append(name)
+        waiting += followers[name][::-1]
+    return order
+
+
+def page_schema(
+    door: Door,
+    shared: Sequence[str] = (),
+    quote: Callable[[str], str] = str,
+) -> Callable[[dict[str, Any], type[BaseModel]], None]:
+    """Return what puts the order and the words of a page into the schema of valves.
+
+    `quote` makes plain text of Markdown, where a page shows it so.
+    """
+
+    def arrange(schema: dict[str, Any], valves: type[BaseModel]) -> None:
+        fields = schema["properties"]
+        schema["properties"] = {
+            name: {**fields[name], "description": quote(text)}
+            for name, text in page_texts(valves, door, shared).items()
+        }
+
+    return arrange
+
+
+def page_texts(
+    valves: type[BaseModel], door: Door, shared: Sequence[str] = ()
+) -> Mapping[str, str]:
+    """Return what a page says of each of its valves, in the order of the page."""
+    rows = rows_of(valves)
+    return {
+        name: describe(rows[name], valves.model_fields[name].default, door)
+        for name in page_order(valves, shared)
+    }
+
+
+# --------------------------------------------------------------------------------------
+# settings.shared_valves
+#
+# The valves that the pipe and the agents of the Pipelines server both have.
+#
+# One that is added here is on both pages, in docs/settings.md and in
+# docs/agent-settings.md, after the one above it.
+# --------------------------------------------------------------------------------------
+
+
+SECRET_FORMS = "`env:NAME` or `file:PATH`; any other text is encrypted when saved."
+"""How the Pipelines server reads a secret (gpt5_agent/shell/sealing.py)."""
+
+
+class SharedValves(StoredValves):
+    """Settings of an administrator at both doors."""
+
+    API_KEY: str = valve(
+        "",
+        "An OpenAI API key. If empty, `OPENAI_API_KEY` of Open WebUI's environment is "
+        "used.",
+        pipelines=f"Key for BASE_URL: {SECRET_FORMS} If empty, the environment's "
+        "OPENAI_API_KEY is used.",
+        example="env:OPENAI_API_KEY",
+        secret=True,
+    )
+    BASE_URL: str = valve(
+        DEFAULT_BASE_URL,
+        "Address of the Responses API, with or without `/v1`.",
+        pipelines="Address of the Responses API, with or without `/v1`; the Pipelines "
+        "server has to allow any but OpenAI's.",
+        example=DEFAULT_BASE_URL,
+    )
+    ORGANIZATION: str = valve(
+        "",
+        "Organization to bill, if the key has access to several.",
+        example="org-abc",
+        own_key="never",
+    )
+    PROJECT: str = valve(
+        "",
+        "Project to bill, if the key has access to several.",
+        example="proj_abc",
+        own_key="never",
+    )
+    EXTRA_HEADERS: str = valve(
+        "",
+        'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
+        "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
+        "(docs/gateways.md).",
+        pipelines="Additional headers, as a JSON object of texts; a value can be "
+        f"{SECRET_FORMS}",
+        example='{"X-Team": "env:TEAM_KEY"}',
+        secret=True,
+        own_key="headers",
+    )
+    COMPATIBILITY: Compatibility = valve(
+        "auto",
+        "`auto` and `openai` send what OpenAI supports, and drop what the model's server "
+        "rejects. `strict` sends only what every server supports.",
+    )
+    PROXY: str = valve(
+        "",
+        "Address of an HTTP proxy; it may include user and password. If empty, "
+        "HTTPS_PROXY and NO_PROXY of the environment are used.",
+        pipelines=f"Address of an HTTP proxy: {SECRET_FORMS} The Pipelines server has "
+        "to allow it. If empty, its environment's HTTPS_PROXY and NO_PROXY are used.",
+        example="http://10.0.0.1:3128",
+        secret=True,
+    )
+    CA_BUNDLE: str = valve(
+        "",
+        "Path of a file with the certificates to trust. If empty, the system's are "
+        "used.",
+        example="/etc/ssl/company.pem",
+    )
+    VERIFY_SSL: bool = valve(
+        True,
+        "Check the certificate of the model's server. Turn this off for tests only: "
+        "others on the network can then read the key.",
+        pipelines="Check the certificate of the model's server. Turn this off for tests "
+        "only: others on the network can then read the key, so the Pipelines server has "
+        "to allow it.",
+    )
+    ENABLE_STREAM: bool = valve(
+        True,
+        "Stream answers. Turn this off for servers that cannot stream, or "
+        "organizations that may not.",
+    )
+    TOOL_APPROVAL: str = valve(
+        "",
+        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
+        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
+        "tool's name in the chat and to its own name without a server's id.",
+        pipelines="Which tools need a person's approval: rules `pattern=auto`, `ask` "
+        "or `deny`, separated by commas; they apply to Open WebUI's tools too.",
+        example="delete_*=ask, shell=deny",
+    )
+    TOOL_TIMEOUTS: str = valve(
+        "default: 120",
+        "Time limits of tool calls in seconds, excluding time waiting for approval, by "
+        "name or pattern: `default: 120, crawl_*: 600`. Parallel calls share five "
+        "times the default. Open WebUI's sub-agents and images time out after one "
+        "hour.",
+        pipelines="Time limits of tool calls in seconds, by name or pattern. Parallel "
+        "calls share five times the default.",
+        example="default: 120, python_execute: 300",
+    )
+    TOOL_OUTPUT_CHARACTERS: int = valve(
+        100_000,
+        "Longest tool output that the model gets; the middle of a longer one is left "
+        "out.",
+        bounds=(1000, 10_000_000),
+    )
+    PARALLEL_TOOL_CALLS: bool = valve(True, "Let the model call tools in parallel.")
+    REASONING_SUMMARY: Literal["auto", "concise", "detailed", "disabled"] = valve(
+        "auto",
+        "Detail of the reasoning summaries. OpenAI gives them to verified "
+        "organizations only; otherwise choose `disabled`.",
+    )
+    COMPACTION_TOKENS: int = valve(
+        0,
+        "Let OpenAI compact a chat whose input has more tokens than this. 0: never. "
+        "Not available on Azure.",
+        pipelines="Let OpenAI compact the chat, also between two rounds, when its input "
+        "has more tokens than this, or than half of the model's context window. 0: "
+        "never.",
+        bounds=(0, 10_000_000),
+    )
+    EXPERT_JSON: str = valve(
+        "",
+        "A JSON object of rarely needed settings, such as timeouts, retries and the "
+        'audit log (docs/settings.md lists them): `{"max_retries": 3}`.',
+        pipelines="A JSON object of rarely needed settings, such as timeouts, retries "
+        "and what requests may set (docs/agent-settings.md lists them).",
+        example='{"max_retries": 3}',
+    )
+
+
+SHARED = tuple(SharedValves.model_fields)
+"""Their names, in the order of the table."""
+
+
+# --------------------------------------------------------------------------------------
 # shells.administration
 #
 # What the pipe and the filter for administrators agree on.
@@ -4719,6 +5709,181 @@ class Administration(Protocol):
 
     async def begin(self, facts: CallFacts) -> CallAccount:
         """Return what decides about one call, and counts its usage."""
+
+
+# --------------------------------------------------------------------------------------
+# shells.valve_messages
+#
+# Messages about valves for administrators, for pipe and agents.
+#
+# Apart from the names of a `Shell` they are the same in both.
+#
+# `openai_responses` names a setting by its field (`errors.SettingFault`). Here it gets the
+# name of its valve, which is the same in both shells, and the page with the valves.
+# --------------------------------------------------------------------------------------
+
+
+class Shell(NamedTuple):
+    """The names of a shell in messages."""
+
+    noun: str
+    """Like "pipe"."""
+    valves_page: str
+    """How an administrator gets to its valves."""
+    in_entry: frozenset[str] = frozenset()
+    """The valves that an entry of ENDPOINTS_JSON has in its own way, for one call."""
+
+    @property
+    def valves(self) -> str:
+        """Where its valves are, as a part of a message."""
+        return f"the valves of this {self.noun}"
+
+
+PIPE_SHELL = Shell("pipe", "Admin Panel > Functions > the gear next to it")
+PIPELINE_SHELL = Shell("pipeline", "Admin Panel > Settings > Pipelines")
+
+HEADERS_EXAMPLE = '{"X-Team": "blue"}'
+
+_VALVES: Mapping[SettingName, str] = {
+    "api_key": "API_KEY",
+    "base_url": "BASE_URL",
+    "ca_bundle": "CA_BUNDLE",
+    "compatibility": "COMPATIBILITY",
+    "extra_headers": "EXTRA_HEADERS",
+    "organization": "ORGANIZATION",
+    "project": "PROJECT",
+    "proxy": "PROXY",
+    "verify_ssl": "VERIFY_SSL",
+}
+_EXAMPLES: Mapping[SettingName, str] = {
+    "base_url": DEFAULT_BASE_URL,
+    "extra_headers": HEADERS_EXAMPLE,
+}
+
+
+def fault_advice(fault: SettingFault, shell: Shell) -> str:
+    """Return what an administrator can do about a failure; empty if nothing."""
+    settings = fault.settings
+    if not settings:
+        return ""
+    names = [_VALVES[name] for name in settings]
+    if fault.certainty == "certain":
+        example = _EXAMPLES.get(settings[0], "")
+        return _correct_valve(_join_names(names), shell, example)
+    places: list[str] = []
+    valves = [name for name in names if name not in shell.in_entry]
+    if len(valves) < len(names):
+        places.append("ENDPOINTS_JSON in the valves of the filter")
+    if valves:
+        places.append(f"{_join_names(valves)} in {shell.valves}")
+    checked = f"An administrator has to check {' and '.join(places)}."
+    if fault.certainty == "possible":
+        return f"If the problem persists, a{checked[1:]}"
+    return checked
+
+
+def error_message(error: ResponsesError, shell: Shell) -> str:
+    """Return the message of an error, with what an administrator can do."""
+    return f"{error} {fault_advice(error.fault, shell)}".strip()
+
+
+def advised_ending(ending: Ending, shell: Shell) -> Ending:
+    """Return an ending whose message says what an administrator can do."""
+    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    return ending._replace(message=message, fault=NO_FAULT)
+
+
+def valve_message(problem: str, shell: Shell, example: str = "") -> str:
+    """Return the message about a valve; `problem` names it and has no full stop."""
+    return f"{problem}. {_correct_valve('it', shell, example)}"
+
+
+def valve_error(problem: str, shell: Shell, example: str = "") -> InvalidRequest:
+    """Return the error of a valve without which nothing is sent."""
+    return InvalidRequest(valve_message(problem, shell, example), remedy="setup")
+
+
+def _correct_valve(valves: str, shell: Shell, example: str) -> str:
+    """Return the message that asks an administrator to correct valves."""
+    shown = f", for example {example}" if example else ""
+    return f"An administrator has to correct {valves} in {shell.valves}{shown}."
+
+
+def _join_names(names: list[str]) -> str:
+    """Return names as a part of a message."""
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --------------------------------------------------------------------------------------
+# shells.endpoint_valves
+#
+# Where requests go, by the valves that pipe and agents have in common.
+# --------------------------------------------------------------------------------------
+
+
+_AROUND_KEYS = (
+    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+_SCHEME = "bearer "
+
+
+def bare_key(text: str) -> str:
+    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
+    key = text.strip(_AROUND_KEYS)
+    if key.lower().startswith(_SCHEME):
+        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
+    return key
+
+
+def environment_key() -> str:
+    """Return the API key of the server's environment; empty without one."""
+    return bare_key(os.environ.get("OPENAI_API_KEY", ""))
+
+
+def missing_key_error(shell: Shell) -> InvalidRequest:
+    """Return the error of a shell whose administrator has set no key."""
+    return InvalidRequest(
+        f"This {shell.noun} has no API key yet. An administrator has to set API_KEY in "
+        f"its valves ({shell.valves_page}).",
+        remedy="setup",
+    )
+
+
+def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
+    """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
+    headers = parse_string_map(text)
+    if headers is None:
+        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        raise valve_error(problem, shell, HEADERS_EXAMPLE)
+    return headers
+
+
+def endpoint_of_valves(
+    valves: SharedValves,
+    *,
+    api_key: str,
+    proxy: str,
+    headers: Mapping[str, str],
+    token: str = "",
+) -> Endpoint:
+    """Return the endpoint of the valves.
+
+    The secrets are arguments, because the agents' valves may hold them encrypted.
+    """
+    return Endpoint(
+        base_url=valves.BASE_URL,
+        api_key=api_key,
+        token=token,
+        organization=valves.ORGANIZATION.strip(),
+        project=valves.PROJECT.strip(),
+        extra_headers=headers,
+        verify_ssl=valves.VERIFY_SSL,
+        ca_bundle=valves.CA_BUNDLE.strip(),
+        proxy=proxy,
+        compatibility=valves.COMPATIBILITY,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -5095,7 +6260,7 @@ class EndpointEntry(BaseModel):
     @property
     def key(self) -> str:
         """The key that is sent: none where a token takes its place."""
-        return "" if self.auth == "entra_id" else self.api_key.strip()
+        return "" if self.auth == "entra_id" else bare_key(self.api_key)
 
     def is_for(self, groups: Collection[str], models: Collection[str]) -> bool:
         """Say whether it is for a member of `groups` and a model with these names."""
@@ -5608,6 +6773,11 @@ class UsageTable:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
                 known.append(row)
+        # A database refuses some characters, and with the row all that is written with
+        # it. Another server names its models as it likes.
+        storable = well_formed(row.model).replace("\0", "?")
+        if storable != row.model:
+            row = row._replace(model=storable)
         self._add_due(row, bought)
         self._start_writer()
 
@@ -5926,43 +7096,27 @@ def day_picture(
         "scale": {"type": "utc", "domain": [start, end], "nice": False},
         "axis": {"format": "%-d %b", "values": ticks, "grid": False},
     }
-    # The axis has the digits that its numbers need.
-    most = max(whole.values())
-    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
-    if most < MILLIONTHS // 20:
-        number = "$.4f"
-    y = {
-        "field": "dollars",
-        "type": "quantitative",
-        "title": None,
-        "axis": {"format": number, "tickCount": 5},
-    }
+    y = _money_axis(max(whole.values()))
 
-    from_place = f"{start} + {step * _DAY_MS} * datum.place"
+    width = step * _DAY_MS
+    from_place = {"calculate": f"{start} + {width} * datum.place", "as": "from"}
     lines = [
         f"{place},{rank},{_dollars(money)}"
         for (place, rank), money in sorted(bars.items())
         if money
     ]
-    layers = [_bars(lines, from_place, step * _DAY_MS, x, y, scale)]
+    layers = [_bars(lines, from_place, width, x, y, scale)]
     title = {"text": f"US dollars a {'day' if step == 1 else 'week'}"}
     if any(money > 0 for money in saved.values()):
         title["subtitle"] = "The line: without the prompt cache"
         last = (days - 1) // step
         outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
         outline.append(f"{last + 1},{_dollars(whole[last])}")
-        mark = {
-            "type": "line",
-            "interpolate": "step-after",
-            "color": _TEXT,
-            "strokeWidth": 1.5,
-            "clip": True,
-        }
         layers.append(
             {
                 "data": _inline_csv("place,dollars", outline),
-                "transform": [{"calculate": from_place, "as": "from"}],
-                "mark": mark,
+                "transform": [from_place],
+                "mark": _OUTLINE,
                 "encoding": {"x": x, "y": y},
             }
         )
@@ -5977,9 +7131,32 @@ def day_picture(
     )
 
 
+_OUTLINE = {
+    "type": "line",
+    "interpolate": "step-after",
+    "color": _TEXT,
+    "strokeWidth": 1.5,
+    "clip": True,
+}
+"""How what all would cost without the cache is drawn."""
+
+
+def _money_axis(most: int) -> Layer:
+    """Return the axis of money, with the digits that its numbers need."""
+    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
+    if most < MILLIONTHS // 20:
+        number = "$.4f"
+    return {
+        "field": "dollars",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": number, "tickCount": 5},
+    }
+
+
 def _bars(
     lines: Sequence[str],
-    from_place: str,
+    from_place: Layer,
     width: int,
     x: Layer,
     y: Layer,
@@ -5989,7 +7166,7 @@ def _bars(
     return {
         "data": _inline_csv("place,rank,dollars", lines),
         "transform": [
-            {"calculate": from_place, "as": "from"},
+            from_place,
             {"calculate": f"datum.from + {width} * 0.85", "as": "to"},
             {"calculate": "names[datum.rank]", "as": "model"},
             {
@@ -7072,30 +8249,26 @@ def agent_facts(user: JsonObject, model: str) -> CallFacts:
     }
 
 
-class AgentModel(NamedTuple):
-    """A model of a Pipelines server."""
+def find_agent_model(model: JsonObject, request: Any) -> str:
+    """Return the model of a Pipelines server that the host asks; empty for others.
 
-    id: str
-    """As the host lists it, with the server's id in front."""
-    name: str
-    """As the server lists it."""
-
-
-def find_agent_model(model: JsonObject, request: Any) -> AgentModel | None:
-    """Return the model of a Pipelines server that the host asks; None for others.
-
+    It is the id as the host lists it, with the server's in front.
     `model` is the host's `__model__`. One of the workspace has only the id of its base,
     which the application that has got the `request` knows.
     """
     base_id = as_mapping(model.get("info")).get("base_model_id")
     if base_id:
         if request is None:
-            return None
+            return ""
         model = as_mapping(request.app.state.MODELS.get(base_id))
     if "pipeline" not in model:
-        return None
-    model_id = str(model.get("id"))
-    return AgentModel(model_id, model_id.split(".", 1)[-1])
+        return ""
+    return str(model.get("id"))
+
+
+def listed_name(model_id: str) -> str:
+    """Return the name by which a Pipelines server lists a model."""
+    return model_id.split(".", 1)[-1]
 
 
 def is_legacy(metadata: JsonObject) -> bool:
@@ -7331,10 +8504,11 @@ class Filter:
             warning = {"type": "warning", "content": _OTHER_ID.format(__id__)}
             await __event_emitter__({"type": "notification", "data": warning})
         model = find_agent_model(__model__ or {}, __request__)
-        if model is None:
+        if not model:
             return body
-        limits = await self._agent_limits(agent_facts(user, model.name), __id__)
-        refusal = limits.refusal(model.id, has_price=True)
+        facts = agent_facts(user, listed_name(model))
+        limits = await self._agent_limits(facts, __id__)
+        refusal = limits.refusal(model, has_price=True)
         if not refusal and limits.has_amounts and not body["stream"]:
             refusal = _NO_STREAM
         if not refusal and limits.has_amounts and is_legacy(__metadata__ or {}):
@@ -7375,7 +8549,7 @@ class Filter:
         model = find_agent_model(__model__ or {}, __request__)
         if model:
             user_id = (__user__ or {}).get("id")
-            row = usage_row(user_id, model.name, usage)
+            row = usage_row(user_id, listed_name(model), usage)
             # The prices of its parts are not reported.
             self._usage.add(row, Purchases(agents=1, agent_money=row.money))
         return event

@@ -417,7 +417,7 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-MAX_WAIT_WORDS = 2000
+_MAX_WAIT_WORDS = 2000
 """Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
@@ -433,7 +433,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
     return read_duration(match[1]) if match else None
 
 
@@ -786,9 +786,10 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
-    printed = _STATUS_AND_WORDS.match(message)
-    is_printed = printed is not None and _says_nothing(fields.get("code"))
-    if printed and is_printed:
+    code = fields.get("code")
+    says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
+    printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
+    if printed:
         message = printed[2] or message
         fields = {**fields, "code": printed[1]}
 
@@ -797,12 +798,14 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
+    limit = _LIMIT_IN_WORDS.match(message)
+    named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
+        param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
-        is_relayed=is_printed,
+        is_relayed=printed is not None,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -814,44 +817,36 @@ def read_api_error(wire: object) -> ApiError:
 
 
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
-    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
+"""The limit or the safeguard that an error names in words alone.
 
-
-def _limit_in_words(message: str) -> str | None:
-    """Return the limit or the safeguard that an error names in words alone.
-
-    No repair takes one away, so a user who writes such words changes nothing.
-    """
-    match = _LIMIT_IN_WORDS.match(message)
-    return match[1] if match else None
+No repair takes one away, so a user who writes such words changes nothing.
+"""
 
 
 def _read_code(
     fields: JsonObject, message: str, kind: str | None, exact: str
 ) -> str | None:
     """Return OpenAI's code for an error, as far as another server means the same."""
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        return "context_length_exceeded"
     # OpenRouter's moderation is a 403 with its reasons.
     metadata = as_mapping(fields.get("metadata"))
     if metadata.get("reasons") or metadata.get("flagged_input"):
         return CONTENT_FILTER
-    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
-        return CONTENT_FILTER
+    if kind in _CODES_OF_TYPES:
+        return _CODES_OF_TYPES[kind]
     code = fields.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
         code = str(code)
-    word = as_text(code)
-    match _SAME_CODES.get(word, word):
-        # At OpenRouter, also the code of a chat that is too long, and of a field that is
-        # not known.
+    word = _SAME_CODES.get(as_text(code), as_text(code))
+    match word:
+        # At OpenRouter, also the code of a chat that is too long, of a field that is not
+        # known, and of whatever a server behind it refuses.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_NO_POLICY):
+        case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -866,48 +861,58 @@ def _read_code(
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
-        # Anthropic behind a gateway, of one image of many
-        case _ if _IS_LARGE_IMAGE.search(message):
-            return "image_too_large"
-        case _ if _IS_ODD_IMAGE.match(message):
-            return "invalid_image_format"
-        # OpenAI, without a code
-        case _ if message.startswith("The file type you uploaded is not supported"):
-            return "unsupported_file"
-        # Google, with a status of 400
-        case _ if message.startswith("User location is not supported for the API"):
-            return "unsupported_country_region_territory"
-        # LM Studio, with a status of 400
-        case _ if message.startswith("The model has crashed"):
-            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
-        case openai_code:
-            return openai_code or None
+    for phrase, meant in _CODES_OF_WORDS:
+        if re.search(phrase, message):
+            return meant
+    return word or None
 
 
+_CODES_OF_TYPES = {
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    "exceed_context_size_error": "context_length_exceeded",
+    "hooks_failed": CONTENT_FILTER,  # Portkey's guardrails, with a status of 446
+}
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
-_IS_LARGE_IMAGE = re.compile(
-    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+_CODES_OF_WORDS = (
+    # Anthropic behind a gateway, of one image of many
+    (
+        r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
+        r"|At least one of the image dimensions)",
+        "image_too_large",
+    ),
+    (
+        # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+        # (github/copilot-cli 2030).
+        r"\A(?:The image data you provided does not represent a valid image"
+        r"|image media type (?:not supported|is required)"
+        # Kimi, of WebP
+        r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
+        # llama.cpp, Ollama and LM Studio, of a format such as WebP
+        r"|Failed to load image or audio file"
+        # Ollama; Google
+        r"|invalid image input\Z|Unable to process input image\b"
+        r"|Unable to submit request because it has a mimeType parameter with value image/"
+        # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|(?:\S{1,99}: )?(?:Could not process image"
+        r"|Image does not match the provided media))",
+        "invalid_image_format",
+    ),
+    # OpenAI, without a code
+    (r"\AThe file type you uploaded is not supported", "unsupported_file"),
+    # Google, with a status of 400
+    (
+        r"\AUser location is not supported for the API",
+        "unsupported_country_region_territory",
+    ),
+    # LM Studio, with a status of 400
+    (r"\AThe model has crashed", "internal_error"),
 )
-_IS_ODD_IMAGE = re.compile(
-    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
-    # (github/copilot-cli 2030).
-    r"The image data you provided does not represent a valid image"
-    r"|image media type (?:not supported|is required)"
-    # Kimi, of WebP
-    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
-    # llama.cpp, Ollama and LM Studio, of a format such as WebP
-    r"|Failed to load image or audio file"
-    # Ollama; Google
-    r"|invalid image input\Z|Unable to process input image\b"
-    r"|Unable to submit request because it has a mimeType parameter with value image/"
-    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
-    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
-)
+"""What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -946,35 +951,48 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
-"""Also with that code: what it says of a request that a server behind it refused."""
+_OF_A_POLICY = re.compile(
+    r"\binvalid prompt\b|flagged|polic(y|ies)|violat|safety|limited access",
+    re.IGNORECASE,
+)
+"""What OpenAI says where that code means one."""
 NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
-def _error_fields(wire: object) -> JsonObject:
-    """Return the fields of an error, wherever a server puts them."""
+def _innermost_error(wire: object) -> object:
+    """Return the fields or the words of an error, wherever a server puts them.
+
+    Of what Zod found, the list.
+    """
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
     while True:
         if isinstance(wire, list):  # Google's gateways
             wire = wire[0] if wire else None
         if not isinstance(wire, Mapping):
-            break
+            return wire
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
         for issues in (inner, wire.get("issues")):
             if _are_issues(issues):
-                return _read_issues(as_list(issues))
+                return issues
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         for key in () if wire.get("message") else _AROUND_ERRORS:
             inner = inner or as_mapping(wire.get(key))
         if not isinstance(inner, Mapping) or not inner:
-            break
+            return wire
         wire = inner
-    if isinstance(wire, str):
-        return {"message": wire}
-    fields = as_mapping(wire)
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error under the names that most servers give them."""
+    error = _innermost_error(wire)
+    if _are_issues(error):
+        return _read_issues(as_list(error))
+    if isinstance(error, str):
+        return {"message": error}
+    fields = as_mapping(error)
     # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
     # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
     # have has a row, and names of types are in between. The most exact row counts.
@@ -1023,6 +1041,8 @@ _SAME_CODES = {
     "AllocationQuota.FreeTierOnly": "insufficient_quota",
     "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # OpenAI, in a stream, of a user whose access it has limited (anomalyco/opencode 15776)
+    "cyber_policy_violation": "cyber_policy",
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
@@ -1127,10 +1147,6 @@ def _inner_error(text: str) -> ApiError | None:
     return error._replace(code=told[1]) if told and not error.code else error
 
 
-_STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
-)
-"""What OpenAI's package for Python prints since it leaves out the body."""
 CODES_FOR_ANYTHING = (
     "",
     "server_error",
@@ -1139,10 +1155,6 @@ CODES_FOR_ANYTHING = (
     "upstream_error",
 )
 """What servers have for whatever was raised in them; the words may say what it was."""
-
-
-def _says_nothing(code: object) -> bool:
-    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -1161,7 +1173,17 @@ def _read_printed(text: str) -> object:
 
 
 _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal."""
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+
+Whatever a gateway writes may be in front of it.
+"""
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What the one for Python prints since it leaves out the body.
+
+Without a body it counts at the beginning alone: later words may quote a chat.
+"""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -1340,6 +1362,8 @@ def failure_words(error: ApiError) -> list[str]:
 _UNCERTAIN_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
+_TOO_SLOW = (504, 524)
+"""Statuses of a gateway, the second one Cloudflare's, that waited for a server."""
 _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
@@ -1358,7 +1382,8 @@ def refusal_words(
     own_word = str(status)
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
-        is_uncertain = status in _UNCERTAIN_STATUSES or status >= 500
+        is_gateways = status >= 500 and status not in _TOO_SLOW
+        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -1385,6 +1410,9 @@ def refusal_words(
     return words
 
 
+NO_ROUTE = "No endpoints found"
+"""What OpenRouter says, with a status of 404, of the providers that are up now; others may
+be tomorrow."""
 _UNKNOWN_ADDRESS = "Invalid URL"
 """How OpenAI's 404 for an unknown path begins; that of an unknown response has the same
 type and names no place, either."""
@@ -1392,7 +1420,7 @@ type and names no place, either."""
 
 def is_about_address(error: ApiError) -> bool:
     """Say whether a 404 may mean that there is no Responses API."""
-    if error.param or error.names_a_place:
+    if error.param or error.names_a_place or error.message.startswith(NO_ROUTE):
         return False
     is_of_the_api = error.type == "invalid_request_error"
     return not is_of_the_api or error.message.startswith(_UNKNOWN_ADDRESS)
@@ -1422,11 +1450,11 @@ _PHRASES = (
         # LiteLLM's `ContextWindowExceededError`; of more than 16,384 items, or of a text
         # above 10,485,760 characters: "Invalid 'input': array too long".
         r"context (size|window|length)|ContextWindow"
-        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI.
+        # Z.AI, Anthropic, Ollama, Bedrock; xAI, vLLM; Google; Kimi; Copilot; TGI, Z.AI.
         r"|(prompt|input) (is )?too long|maximum (prompt|model|input) length"
         r"|exceeds the maximum number of tokens|exceeded model token limit"
         r"|prompt token count of \d+ exceeds|prompt tokens \(\d+\) exceed"
-        r"|`inputs` tokens \+ `max_new_tokens` must"
+        r"|`inputs` tokens \+ `max_new_tokens` must|prompt exceeds max length"
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
@@ -1448,7 +1476,7 @@ _PHRASES = (
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
         # Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '/v1/responses' API"
+        r"|not in v1/responses|support the '\S{0,20}/responses' API"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -1511,9 +1539,10 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # xAI, as a 429 (continuedev/continue 10373)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
     (
-        r"\AYour team \S{1,64} has either used all available credits or reached its",
+        r"\AYour team \S{1,64} has either used all available credits or reached its"
+        r"|\AInsufficient (balance|credits|funds)\b",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
@@ -1555,7 +1584,7 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-_MAX_SEARCHED = 2000
+MAX_SEARCHED = 2000
 """Characters of a message; what follows may quote a chat."""
 
 
@@ -1567,7 +1596,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:_MAX_SEARCHED]
+    text = error.message[:MAX_SEARCHED]
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -1580,7 +1609,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:_MAX_SEARCHED]
+    text = error.message[:MAX_SEARCHED]
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
@@ -1845,6 +1874,10 @@ _NO_CREDIT = (
 )
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
+_TOO_LATE = (
+    "The model's server did not answer a gateway in front of it in time (HTTP {status}). "
+    "Try again, or choose a lower effort."
+)
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
     "This API key has reached OpenAI's rate limit. Wait {wait}, then try again."
@@ -2002,6 +2035,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         LOADING_MODEL: "The model's server is still loading the model. Try again in a "
         "minute.",
         "503": _OVERLOADED,
+        "504": _TOO_LATE,
+        "524": _TOO_LATE,
         "529": _OVERLOADED,
         "5": "OpenAI reported an internal error (HTTP {status}). Try again in a moment.",
         "": "The model's server rejected the request with HTTP {status}{code}{param}. "
@@ -2286,14 +2321,18 @@ def refusal_word(status: int, error: ApiError, *, is_streamed: bool = False) -> 
     return _first_with_message(refusal_words(status, error, is_streamed=is_streamed))
 
 
-def names_model(status: int, error: ApiError) -> bool:
-    """Say whether a refusal says that the model is not there, or is not for this key.
+def cause_word(error: ApiError, status: int = 0) -> str:
+    """Return the word of a message that tells why a request failed; "" if none does.
 
-    Below 400, `status` is that of a stream with an error.
+    Below 400, `status` is that of a stream, whose error may name another one.
     """
     status = status if status >= 400 else error.status
-    word = refusal_word(status, error) if status else failure_word(error)
-    return word in ("model_not_found", DENIED_MODEL, UNVERIFIED)
+    return refusal_word(status, error) if status else failure_word(error)
+
+
+def names_model(status: int, error: ApiError) -> bool:
+    """Say whether a refusal says that the model is not there, or is not for this key."""
+    return cause_word(error, status) in ("model_not_found", DENIED_MODEL, UNVERIFIED)
 
 
 def _first_with_message(words: Iterable[str]) -> str:
@@ -2318,7 +2357,8 @@ def failure_status(failure: Failure) -> str:
     if status == 200:  # in a stream, only the error says more
         is_busy = failure.error.is_any_of(_BUSY)
         status = 429 if is_busy else failure.error.status or status
-    cause = causes.get(status, f"has trouble (HTTP {status})")
+    says = "rejected the request" if status in (400, 405, 422) else "has trouble"
+    cause = causes.get(status, f"{says} (HTTP {status})")
     return f"The model's server {cause}."
 
 
@@ -4361,6 +4401,12 @@ class ResolvedModel(NamedTuple):
             return effort in self.facts.efforts
         return self.facts.reasoning or not self.facts.known_family
 
+    def fit_effort(self, effort: str | None) -> str | None:
+        """Return an effort that is asked for as the model takes it; None for none."""
+        if effort == "max" and self.facts.efforts:  # the highest of the model
+            return self.facts.efforts[-1]
+        return effort if effort and self.takes_effort(effort) else None
+
 
 def resolve_model(
     name: str, overrides: Mapping[str, ResolvedModel] = MappingProxyType({})
@@ -4478,7 +4524,8 @@ def _named_model(name: str) -> tuple[str, str | None] | None:
 def _model_with_effort(name: str) -> tuple[str, str | None] | None:
     """Resolve a name with an effort at its end.
 
-    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max.
+    gpt-5.1-codex-max was a model: a newer one of that name is not the effort max. The
+    last word of a fine-tuned model is its owner's.
     """
     base, _, effort = name.rpartition("-")
     if effort not in REASONING_EFFORTS or name.startswith("ft:"):
@@ -4593,8 +4640,9 @@ _PARAMETER_IN_WORDS = re.compile(
     # Anthropic, of a model that thinks, and of two that exclude each other; Kimi.
     rf"|`{_NAME}` may only be set to \d|`temperature` and `{_NAME}` cannot both be"
     rf"|\binvalid {_NAME}: only \d"
-    # Groq (Alishahryar1/free-claude-code 1348); gateways; Volcengine.
-    rf"|`{_NAME}` must be one of\b"
+    # Groq (Alishahryar1/free-claude-code 1348), DashScope (VicBilibily/GCMP 384);
+    # gateways; Volcengine.
+    rf"|[`']{_NAME}[`'] must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
     rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
@@ -4607,7 +4655,7 @@ _LACKING_PARAMETER = re.compile(
     rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
-    rf"|\bproperty '{_NAME}' is unsupported"
+    rf"|\bproperty '{_NAME}' is unsupported|[\"'`]{_NAME}[\"'`] not permitted\b"
     # xAI of a model (earendil-works/pi 8381); LiteLLM, with a list; DeepSeek.
     rf"|\bdoes not support (?:the )?parameters?:? (?:[\[{{]?[\"'`])?{_NAME}"
     rf"|\bdon't support {_NAME}="  # LiteLLM, of a value
@@ -4645,9 +4693,12 @@ _PARAMETER_IN_LOC = re.compile(
     r"'loc': \('body', '([a-z_]{2,40})'(?:, '([a-z_]{2,40})')?\)"
 )
 """What pydantic writes, which servers of vLLM's kind use."""
+_PARAMETER_IN_PRINT = re.compile(rf"\bvalidation errors? for \w{{1,64}}\n{_NAME}\n")
+"""What pydantic prints of a body (Cerebras, egoist/chatwise-releases 1325)."""
 _PARAMETERS_IN_WORDS = (
     _PARAMETER_IN_WORDS,
     _PARAMETER_IN_LOC,
+    _PARAMETER_IN_PRINT,
     _LACKING_PARAMETER,
     _REASONING_VALUE,
 )
@@ -4948,10 +4999,26 @@ class Refusal:
 
     @cached_property
     def parameter(self) -> str:
-        """The path of the parameter that `param` or the words name; empty for none."""
-        if self.named_parameter:
-            return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
-        relayed = self.error.param or ""
+        """The path of the parameter that `param` or the words name; empty for none.
+
+        A `param` may be a word for the server's own check, and the words the place.
+        """
+        named = self.named_path
+        if re.split(r"\W", named)[0] in self.sent.payload:
+            return named
+        in_words = self._parameter_in_words
+        has_words = in_words.partition(".")[0] in self.sent.payload
+        return in_words if has_words or not named else named
+
+    @property
+    def named_path(self) -> str:
+        """What `param` names, under the API's own name."""
+        return _OTHER_NAMES.get(self.named_parameter, self.named_parameter)
+
+    @property
+    def _parameter_in_words(self) -> str:
+        """The path of the parameter that the words name; empty for none."""
+        relayed = (self.error.is_relayed and self.error.param) or ""
         if relayed and not self._own.could_say_parameter(relayed):
             return _OTHER_NAMES.get(relayed, relayed)
         match: re.Match[str] | None = None
@@ -5335,17 +5402,7 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-
-    # What the repairs do to the items, up to the last one that each is about. Without
-    # that one in the chat, a repair is over.
-    changed: dict[ItemChange, set[str]] = defaultdict(set)
-    for repair in own:
-        if repair.last_name and repair.last_name not in names:
-            continue
-        for row in rows:
-            changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
-                break
+    changed = _named_by_change(rows, own)
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
@@ -5366,6 +5423,26 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
             sent.append(row)
     whole = {id(item) for item in drop_orphans([row.item for row in sent])}
     return [row for row in sent if id(row.item) in whole]
+
+
+def _named_by_change(
+    rows: Sequence[NamedItem], repairs: Sequence[ChatRepair]
+) -> defaultdict[ItemChange, set[str]]:
+    """Return the names of the items to which the repairs do something, by what it is.
+
+    Each repair counts up to the last item that it is about. Without that one in the
+    chat, it is over.
+    """
+    names = {row.name for row in rows}
+    changed = defaultdict[ItemChange, set[str]](set)
+    for repair in repairs:
+        if repair.last_name and repair.last_name not in names:
+            continue
+        for row in rows:
+            changed[repair.change_of(row)].add(row.name)
+            if row.name == repair.last_name:
+                break
+    return changed
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
@@ -5493,8 +5570,10 @@ class _Plainer:
             properties = {name: self.plain(named[name], depth + 1) for name in named}
             plain["properties"] = properties
             required = as_list(meant.get("required"))[:_MOST_WORDS]
-            demanded = {name for name in required if isinstance(name, str)}
-            plain["required"] = [name for name in properties if name in demanded]
+            texts = {name for name in required if isinstance(name, str)}
+            demanded = [name for name in properties if name in texts]
+            if demanded:
+                plain["required"] = demanded
         if kind == "array":
             items = {} if is_last else meant.get("items")
             plain["items"] = self.plain(items, depth + 1)
@@ -5792,6 +5871,11 @@ class LeaveOutTool(RequestRepair):
     def message(self) -> str:
         return _refused_message(f"the tool {self.name[:64]}")
 
+    def applies(self, sent: SentRequest) -> bool:
+        """Say whether it changes what was sent, where the tool may be a simpler one."""
+        tools = declared_tools(before_repairs(sent, SIMPLIFYING))
+        return any(json_digest(tool) == self.digest for tool in tools)
+
     def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
 
@@ -5829,22 +5913,35 @@ def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
     return _with_tools(lower_payload(payload, {ADDED_TOOLS}), remaining, choice)
 
 
+@dataclass(frozen=True, slots=True)
 class PlainSchemas(RequestRepair):
-    """All functions have schemas of types, names and descriptions alone."""
+    """Functions have schemas of types, names and descriptions alone.
 
-    message = (
-        "The model's server cannot read a tool's parameters: sending simpler ones."
-    )
+    If only one of them was refused, the others stay as they are.
+    """
+
+    name: str = ""
+    """Of the one function; empty for all."""
+
+    @property
+    def message(self) -> str:
+        return (
+            "The model's server cannot read a tool's parameters: sending simpler ones."
+        )
 
     def apply(self, payload: Payload) -> Payload:
-        tools = list(as_list(payload.get("tools")))
-        for number, tool in enumerate(tools):
-            if tool.get("type") == "function":
-                plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
-                if plain.get("strict"):
-                    plain["strict"] = False
-                tools[number] = plain
-        return {**payload, "tools": tools} if tools else payload
+        tools = list(map(self._simplify, as_list(payload.get("tools"))))
+        items = change_added_tools(payload["input"], self._simplify)
+        changed = {**payload, "input": items}
+        return {**changed, "tools": tools} if tools else changed
+
+    def _simplify(self, tool: Item) -> Item:
+        if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
+            return tool
+        plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
+        if plain.get("strict"):
+            plain["strict"] = False
+        return plain
 
 
 class AskForStream(RequestRepair):
@@ -5885,6 +5982,10 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
+SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
+"""Repairs that change the schemas of tools."""
+
+
 @dataclass(frozen=True, slots=True)
 class LeaveOutField(RequestRepair):
     """A field that a server does not know goes from all items of a type."""
@@ -5899,13 +6000,13 @@ class LeaveOutField(RequestRepair):
     def apply(self, payload: Payload) -> Payload:
         if not may_lose_field(self.kind, self.keys):
             return payload
-        return _change_items(payload, self._shorten)
 
-    def _shorten(self, item: Item) -> Item:
-        if item_type(item) != self.kind:
-            return item
-        shorter: Item = _without_key(item, self.keys)
-        return shorter
+        def shorten(item: Item) -> Item:
+            is_meant = item_type(item) == self.kind
+            shorter: Item = _without_key(item, self.keys) if is_meant else item
+            return shorter
+
+        return _change_items(payload, shorten)
 
 
 def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
@@ -6010,16 +6111,15 @@ def _without_empty_texts(item: Item) -> Item:
         if isinstance(content, str) and not content.strip():
             changed[key] = _EMPTY_TEXT
         elif isinstance(content, list):
-            kept = [part for part in content if not _is_empty_text(part)]
+            kept: list[Any] = []
+            for part in content:
+                text = as_mapping(part).get("text")
+                if not isinstance(text, str) or text.strip():
+                    kept.append(part)
             changed[key] = kept or [
                 {**part, "text": _EMPTY_TEXT} for part in content[:1]
             ]
     return changed
-
-
-def _is_empty_text(part: object) -> bool:
-    text = as_mapping(part).get("text")
-    return isinstance(text, str) and not text.strip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -6336,6 +6436,28 @@ def sent_request(
 ) -> SentRequest:
     """Return what is sent for a body before its repairs, with the names of its items.
 
+    First the items come to their places; the other repairs leave them there.
+    """
+    repaired, rows = _place_items(payload, repairs, names=names)
+    # A tool is left out by the digest of its own schema, so simpler ones come last.
+    for repair in sorted(repairs, key=lambda repair: isinstance(repair, SIMPLIFYING)):
+        if isinstance(repair, PlainItems | WordsAlone):
+            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
+        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        if isinstance(repair, RequestRepair) and not is_applied:
+            repaired = repair.apply(repaired)
+    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
+        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
+    sent = zip(rows, repaired["input"], strict=True)
+    items = [row._replace(item=item) for row, item in sent]
+    return SentRequest(repaired, items, payload, tuple(repairs))
+
+
+def _place_items(
+    payload: Payload, repairs: Sequence[Repair], *, names: bool
+) -> tuple[Payload, list[NamedItem]]:
+    """Return a body after the repairs that add, join, move or take items, with its rows.
+
     What is lowered is lowered first: tools of an item are then left out like others.
     Items are moved before they get names, so that a name stays with its item.
     """
@@ -6361,19 +6483,16 @@ def sent_request(
         if outputs in repairs:
             rows = outputs.change_rows(rows)
             break
-    # Then the repairs of requests that leave the items in their places.
-    repaired = {**lowered, "input": [row.item for row in rows]}
-    for repair in repairs:
-        if isinstance(repair, PlainItems | WordsAlone):
-            repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
-        if isinstance(repair, RequestRepair) and not is_applied:
-            repaired = repair.apply(repaired)
-    if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
-        rows = [row for row in rows if item_type(row.item) != ADDED_TOOLS]
-    sent = zip(rows, repaired["input"], strict=True)
-    items = [row._replace(item=item) for row, item in sent]
-    return SentRequest(repaired, items, payload, tuple(repairs))
+    return {**lowered, "input": [row.item for row in rows]}, rows
+
+
+def before_repairs(sent: SentRequest, kinds: tuple[type, ...]) -> Payload:
+    """Return what would have been sent without the repairs of these kinds."""
+    others: list[Repair] = []
+    for repair in sent.repairs:
+        if isinstance(repair, Repair) and not isinstance(repair, kinds):
+            others.append(repair)
+    return repair_request(dict(sent.asked), others)
 
 
 def outer_name(path: str) -> str:
@@ -6504,7 +6623,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:MAX_WAIT_WORDS]
+    words = failure.error.message[:MAX_SEARCHED]
     is_loading = failure.status == 503 and _LOADING.search(words) is not None
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
@@ -6532,14 +6651,7 @@ def _is_retried_status(status: int) -> bool:
 
 
 _LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
-"""Causes that may be told in words alone."""
-
-
-def _names_lasting_cause(error: ApiError) -> bool:
-    """Say whether the words tell why each request would fail."""
-    status = error.status
-    word = refusal_word(status, error) if status else failure_word(error)
-    return word in _LASTING_CAUSES
+"""Causes that may be told in words alone, and that each request would fail for."""
 
 
 def is_transient(failure: Failure) -> bool:
@@ -6550,7 +6662,7 @@ def is_transient(failure: Failure) -> bool:
     # The header `x-should-retry` decides against the status, in both directions.
     if failure.should_retry is not None:
         return failure.should_retry
-    is_lasting = _names_lasting_cause(error)
+    is_lasting = cause_word(error) in _LASTING_CAUSES
     is_uncertain = failure.status in _UNCERTAIN_STATUS
     if is_uncertain and is_passing(error) and not is_lasting:
         return True
@@ -6560,8 +6672,9 @@ def is_transient(failure: Failure) -> bool:
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or is_lasting
         return not is_told or failure_word(error) == "server_is_overloaded"
-    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0).
-    if failure.status == 500 and is_lasting:
+    # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0),
+    # gateways 502 of each refusal behind them (farion1231/cc-switch 6982).
+    if failure.status in (500, 502) and is_lasting:
         return False
     return _is_retried_status(failure.status)
 
@@ -6580,7 +6693,8 @@ def says_no_cause(failure: Failure) -> bool:
     if failure.status not in _UNCLEAR_STATUS or error.param or error.names_a_place:
         return False
     if failure.status == 200:
-        return not _names_lasting_cause(error) and not error.is_any_of(_KNOWN_REFUSALS)
+        is_lasting = cause_word(error) in _LASTING_CAUSES
+        return not is_lasting and not error.is_any_of(_KNOWN_REFUSALS)
     return error.code is None and error.type is None
 
 
@@ -6763,8 +6877,6 @@ _NOT_TOGETHER = (
     r"|tool use with function calling is unsupported"
 )
 """What Gemini says of its own tools next to functions; alone it takes them."""
-_OF_TODAYS_ROUTES = "No endpoints found"
-"""What OpenRouter says of the providers that are up now; others may be tomorrow."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
 """What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
 gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
@@ -6788,12 +6900,16 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # of llama.cpp, with a status of 500; Groq; LiteLLM.
         r"does not support tools\b|found that support tool use|--tool-call-parser to be set"
         r"|tool choice requires --enable-auto-tool-choice|tools param requires --jinja"
-        r"|tool calling`? is not supported|does not support parameters: \['tools'",
+        r"|tool calling`? is not supported|does not support parameters: \['tools'"
+        # OpenAI, in Chat Completions, which a gateway may use (julep-ai/julep 1542).
+        r"|\btools (?:is|are) not supported (?:in|by|with|for) this model",
         [LeaveOutFunctions()],
     ),
     (
-        # llama.cpp, of search and Python as well as of tools of Codex; small gateways.
-        r"'type' of tool must be 'function'|only \W?function\W? tools are supported",
+        # llama.cpp, of search and Python as well as of tools of Codex; small gateways;
+        # MiniMax (decolua/9router 2509).
+        r"'type' of tool must be 'function'|only \W?function\W? tools are supported"
+        r"|\binvalid tool type\b",
         [OfferFunctionsAlone()],
     ),
     (
@@ -6816,6 +6932,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"stream must be set to true|only supports? stream mode"
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
+    ),
+    # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
+    (
+        rf"{NO_ROUTE} that (?:can handle|support)",
+        [LeaveOutOptions(), LeaveOutFunctions()],
     ),
     # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
     (
@@ -6919,6 +7040,8 @@ _BLAMES_ANOTHER = frozenset({200, 405, 500})
 (DeepInfra says 405 of a model that calls no tools)."""
 _MAX_NAME = 64
 """Characters of a name that are kept for the message."""
+_OF_ITS_SCHEMA = r"\bschema\b|\]\.parameters\b"
+"""What is in the words about a tool whose parameters are refused."""
 _UNREACHED = "retrieving tool list"
 """What the API writes of a remote MCP server that may be there again soon."""
 
@@ -6965,7 +7088,7 @@ def find_repair(
         candidates = _by_credit(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
-    may_pass = is_trouble or _OF_TODAYS_ROUTES in failure.error.message
+    may_pass = is_trouble or NO_ROUTE in failure.error.message
     for tried in candidates:
         if _is_worth_trying(tried.repair, sent):
             is_lasting = tried.is_lasting and not may_pass
@@ -6988,7 +7111,10 @@ def blind_repair(
     are not the cause. Those that the server took with another chat go late.
     """
     steps = _blind_steps(
-        sent, failure, knows_options=knows_options, took_options=took_options
+        failure,
+        Refusal(failure.error, sent),
+        knows_options=knows_options,
+        took_options=took_options,
     )
     for repair in steps:
         if _is_worth_trying(repair, sent):
@@ -6997,35 +7123,20 @@ def blind_repair(
 
 
 def _blind_steps(
-    sent: SentRequest, failure: Failure, *, knows_options: bool, took_options: bool
+    failure: Failure, refusal: Refusal, *, knows_options: bool, took_options: bool
 ) -> list[Repair]:
     """Return the steps of `blind_repair`; those that keep most of the chat come first."""
     error = failure.error
     status = failure.status or 0
-    last = sent.last_name
+    last = refusal.sent.last_name
     if error.code == UNREADABLE_STREAM:
         return [LeaveOutParameter("stream")]
     if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
         return [LeaveOutReasoning(last)]
-    is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
-    has_files = any(has_media(row.item) for row in sent.items)
-    is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
-    is_key_error = _KEY_ERROR.fullmatch(error.message) is not None
-    is_unexpected = status == 500 and (is_unhandled or is_key_error)
-    parameter = Refusal(error, sent).parameter
-    # A parameter that guards stays, and with it the refusal.
-    is_about_guard = outer_name(parameter) in GUARDS & sent.payload.keys()
+    has_files = any(has_media(row.item) for row in refusal.sent.items)
     word = refusal_word(status, error)
-    # The words of a chat are too many: they are most of it. Too many items become fewer.
-    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
-    if not (is_unclear or is_unexpected) or is_about_guard or is_too_long:
+    if not _may_be_about_chat(failure, refusal, word, has_files=has_files):
         return []
-    is_missing = status == 404 or error.status == 404  # of a bridge, in a stream
-    if is_missing and not error.names_a_place:
-        is_of_the_api = error.type == "invalid_request_error"
-        names_model = "model" in error.message.lower()
-        if not is_of_the_api or names_model or is_about_address(error):
-            return []  # the address or the model is wrong
 
     # Other servers refuse options and tools before they ask the model. To tune an
     # answer matters less than the chat, and tools matter more.
@@ -7034,7 +7145,7 @@ def _blind_steps(
         PlainItems(last, has_files),
         WordsAlone(last),
     ]
-    names_a_part = error.names_a_place or bool(parameter)
+    names_a_part = error.names_a_place or bool(refusal.parameter)
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
         steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
@@ -7043,8 +7154,41 @@ def _blind_steps(
         return [*steps, OfferFunctionsAlone(), LeaveOutFunctions()]
     # If the list of tools is the cause, and no tool is named: few other servers have
     # tools of their own, and the functions may matter more.
-    is_about_tools = outer_name(parameter) == "tools"
-    return [OfferFunctionsAlone(), *plain] if is_about_tools else plain
+    if outer_name(refusal.parameter) != "tools":
+        return plain
+    fewer: list[Repair] = [OfferFunctionsAlone()]
+    if refusal.parameter == "tools" and _UNREACHED not in error.message:
+        fewer += [PlainSchemas(), LeaveOutFunctions()]
+    return [*fewer, *plain]
+
+
+def _may_be_about_chat(
+    failure: Failure, refusal: Refusal, word: str, *, has_files: bool
+) -> bool:
+    """Say whether less of the chat may remove a refusal that names nothing.
+
+    `word` is that of its message.
+    """
+    error = failure.error
+    status = failure.status
+    if status == 500:
+        is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
+        is_unclear = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
+    else:
+        is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+    # The words of a chat are too many: they are most of it. Too many items become fewer.
+    is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    # A parameter that guards stays, and with it the refusal.
+    guards = GUARDS & refusal.sent.payload.keys()
+    if not is_unclear or is_too_long or outer_name(refusal.parameter) in guards:
+        return False
+    # A 404, also of a bridge in a stream: is the address or the model wrong?
+    is_missing = status == 404 or error.status == 404
+    if not is_missing or error.names_a_place:
+        return True
+    is_of_the_api = error.type == "invalid_request_error"
+    names_model = "model" in error.message.lower()
+    return is_of_the_api and not names_model and not is_about_address(error)
 
 
 def _is_worth_trying(repair: Repair, sent: SentRequest) -> bool:
@@ -7110,11 +7254,11 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     yield from _by_words(refusal, _REASONING_NOT_TAKEN, LeaveOutReasoning(last))
     yield from _by_parameter(refusal)
     for tool in refusal.tools:  # that the words name by its name, label or type
-        yield _without_tool(refusal, tool)
+        yield from _without_tool(refusal, tool)
     for tool in declared_tools(refusal.sent.payload):
         if tool.get("type") == "image_generation":
-            drawing = _without_tool(refusal, tool).repair
-            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, drawing)
+            drawing = [tried.repair for tried in _without_tool(refusal, tool)]
+            yield from _by_words(refusal, _NO_IMAGE_DEPLOYMENT, *drawing)
 
 
 def _by_words(refusal: Refusal, phrase: str, *repairs: Repair) -> Iterator[TriedRepair]:
@@ -7137,7 +7281,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown and key in PERMIT_NOTHING:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
-        yield _without_tool(refusal, tool, is_named=is_named)
+        yield from _without_tool(refusal, tool, is_named=is_named)
         return
     kind = item_type(place.value)
     is_instructing = place.value.get("role") in INSTRUCTING
@@ -7161,11 +7305,27 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
 
 def _without_tool(
     refusal: Refusal, tool: Item, *, is_named: bool = False
-) -> TriedRepair:
-    """Return the repair of a tool; a server that is not reached may be back soon."""
+) -> Iterator[TriedRepair]:
+    """Yield the repairs of a tool; a server that is not reached may be back soon.
+
+    A tool whose schema is refused is kept with a simpler one. If the next is refused,
+    there may be many: one MCP server has made them all.
+    """
+    sent = refusal.sent
+    name = tool_name(tool)[:_MAX_NAME]
+    is_of_schema = refusal.place and "parameters" in refusal.place.keys
+    if is_of_schema or refusal.says(_OF_ITS_SCHEMA):
+        known = {row.name for row in sent.repairs if isinstance(row, PlainSchemas)}
+        if name not in known:
+            yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
+    own = tool
+    for whole in declared_tools(before_repairs(sent, SIMPLIFYING)):
+        is_same_type = whole.get("type") == tool.get("type")
+        if is_same_type and tool_name(whole)[:_MAX_NAME] == name:
+            own = whole
     is_lasting = _UNREACHED not in refusal.words
-    repair = LeaveOutTool(json_digest(tool), tool_name(tool)[:_MAX_NAME])
-    return TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
+    repair = LeaveOutTool(json_digest(own), name)
+    yield TriedRepair(repair, is_named=is_named, is_lasting=is_lasting)
 
 
 def _without_item(
@@ -7246,66 +7406,65 @@ def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(limit, is_lasting=False)
 
 
+_REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
+    "tool_choice": LeaveOutToolChoice(),
+    "background": LeaveOutBackground(),
+    "instructions": StateInstructions(),  # a request that has them stays as it is
+    **{key: LeaveOutToolField(key) for key in PERMIT_NOTHING},
+}
+
+
 def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repair of a parameter; one that guards stays."""
     payload = refusal.sent.payload
-    is_named = bool(refusal.named_parameter)
     path = refusal.parameter
+    is_named = path == refusal.named_path
     outer = outer_name(path)
-    if outer not in ("reasoning", "text"):  # of which each field goes on its own
+    # Each field of these two goes on its own, but the format, which LM Studio lacks
+    # (lmstudio-bug-tracker 1576).
+    if outer not in ("reasoning", "text") or path == "text.format":
         path = outer
-    if path == "text.format":  # LM Studio lacks it (lmstudio-bug-tracker 1576)
-        path = outer
-    if path == "tool_choice":
-        yield TriedRepair(LeaveOutToolChoice(), is_named=is_named)
-    if path == "background":
-        yield TriedRepair(LeaveOutBackground(), is_named=is_named)
-    if path == "instructions":  # a request that has them stays as it is
-        yield TriedRepair(StateInstructions(), is_named=is_named)
-    if path in PERMIT_NOTHING:
-        yield TriedRepair(LeaveOutToolField(path), is_named=is_named)
-    if path not in MAY_BE_LEFT_OUT:
+    if path in _REPAIRS_OF_PARAMETERS:
+        yield TriedRepair(_REPAIRS_OF_PARAMETERS[path], is_named=is_named)
+    if path in MAY_BE_LEFT_OUT:
+        is_any = refusal.is_unknown
+        if path == "reasoning.effort":
+            yield from _by_effort(refusal, is_named=is_named)
+            # If what the server named in its place is refused as well, no value is taken.
+            asked = value_at(payload, "reasoning", "effort")
+            is_any = is_any or any(
+                isinstance(repair, ReplaceEffort) and repair.allowed == asked
+                for repair in refusal.sent.repairs
+            )
+        refused_value = "" if is_any else value_digest(payload, path)
+        yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
-            is_hosted = tool.get("type") not in CALLED_BY_NAME
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
-            if refusal.is_unknown and is_hosted and has_field:
-                yield _without_tool(refusal, tool, is_named=is_named)
-        return
-    is_any = refusal.is_unknown
-    if path == "reasoning.effort":
-        quoted = refusal.quoted_words
-        of_tools = _EFFORT_WITH_TOOLS in refusal.words
-        asked = value_at(payload, "reasoning", "effort")
-        nearest = _nearest_effort(asked or (of_tools and _OWN_EFFORT), quoted) or ""
-        # A model that takes `default` thinks or does not, and knows no amounts.
-        if of_tools or (nearest and "default" not in quoted):
-            repair = ReplaceEffort(as_text(asked), nearest, of_tools)
-            yield TriedRepair(repair, is_named=is_named)
-        # If what the server named in its place is refused as well, no value is taken.
-        is_any = is_any or any(
-            isinstance(repair, ReplaceEffort) and repair.allowed == asked
-            for repair in refusal.sent.repairs
+            if has_field and tool.get("type") not in CALLED_BY_NAME:
+                yield from _without_tool(refusal, tool, is_named=is_named)
+
+
+def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
+    """Yield the effort that is nearest to the refused one, or none next to tools."""
+    quoted = refusal.quoted_words
+    of_tools = _EFFORT_WITH_TOOLS in refusal.words
+    asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
+    wanted = asked or (_OWN_EFFORT if of_tools else "")
+    nearest = ""
+    if wanted in REASONING_EFFORTS:
+        rank = REASONING_EFFORTS.index
+        # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
+        others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
+        nearest = min(
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
         )
-    refused_value = "" if is_any else value_digest(payload, path)
-    yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
-
-
-def _nearest_effort(asked: object, quoted: set[str]) -> str | None:
-    """Return the effort that is nearest to the one that was asked for."""
-    if asked not in REASONING_EFFORTS:
-        return None
-    wanted = REASONING_EFFORTS.index(str(asked))
-    nearest = None
-    least_distance = len(REASONING_EFFORTS)
-    # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
-    for rank, effort in enumerate(REASONING_EFFORTS):
-        distance = abs(rank - wanted)
-        if effort in quoted and effort != asked and distance < least_distance:
-            nearest = effort
-            least_distance = distance
-    return nearest
+    # A model that takes `default` thinks or does not, and knows no amounts.
+    if of_tools or (nearest and "default" not in quoted):
+        repair = ReplaceEffort(asked, nearest, of_tools)
+        yield TriedRepair(repair, is_named=is_named)
 
 
 # --------------------------------------------------------------------------------------
@@ -8267,16 +8426,16 @@ def fit_calls(items: Sequence[Item]) -> list[Item]:
 def clean_call(item: Item) -> Item:
     """Return an item with a name, a `call_id` and arguments that the API takes.
 
-    Calls of other servers and models can have any. The same ones always become the
+    Calls of other servers and models can have any, or null. The same ones always become the
     same, so that a call, its output and its tool still fit.
     """
-    name = item.get("name")
+    name = as_text(item.get("name"))
     call_id = item.get("call_id")
     arguments = item.get("arguments")
     changed: Item = {}
     if item_type(item) == "function_call" and not isinstance(arguments, str):
         changed["arguments"] = json_text(arguments) or "{}"
-    if is_call(item) and isinstance(name, str) and not _ALLOWED.fullmatch(name):
+    if is_call(item) and not _ALLOWED.fullmatch(name):
         bare = name.strip().removeprefix(_MODELS_PREFIX)
         changed["name"] = ToolNames().sent_name(bare)
     if isinstance(call_id, str) and not 0 < len(call_id) <= _MAX_CALL_ID:
@@ -8588,15 +8747,15 @@ class ResponsesRequest(BaseModel):
         """Return what is sent, with a name of each item."""
         return sent_request(self._unrepaired(), self.repairs)
 
-    def frame(self) -> str:
-        """Return a name of what is asked for, whatever the chat and whoever asks."""
+    def frame(self) -> list[Any]:
+        """Return what is asked for, whatever the chat and whoever asks."""
         fields = [value for name, value in self if name not in _OF_ONE_CHAT]
         changes = [
             repr(repair)
             for repair in self.repairs
             if not isinstance(repair, ChatRepair)
         ]
-        return json_digest([fields, changes])
+        return [fields, changes]
 
     def _unrepaired(self) -> dict[str, Any]:
         """Return the fields that are set, as they are before any repair."""
@@ -8639,7 +8798,6 @@ class Settings(NamedTuple):
     """How long a background answer may take, for less money; empty: not at all."""
     encrypted_reasoning: bool = True
     tools: Sequence[Item] = ()
-    parallel_tool_calls: bool | None = None
     defaults: JsonObject = MappingProxyType({})
 
 
@@ -8662,47 +8820,48 @@ def build_request(
     passed_on, _ = _check_passed_on(given)
     facts = model.facts
 
-    effort = given["reasoning"].get("effort") or settings.effort or model.effort
-    if effort == "max" and facts.efforts:  # the highest of the model
-        effort = facts.efforts[-1]
-    elif effort and not model.takes_effort(effort):
-        effort = None
+    asked_effort = given["reasoning"].get("effort") or settings.effort
+    effort = model.fit_effort(asked_effort or model.effort)
     effort_in_use = effort or facts.default_effort
+    # "logprobs are not supported with reasoning models." (recorded, 630)
+    takes_sampling = facts.sampling == "always"
+    if facts.sampling == "with_none":
+        takes_sampling = effort_in_use == "none"
 
     tools = list(settings.tools)
     if effort_in_use == "minimal":
         tools = [tool for tool in tools if not tool_kind(tool).refused_at_minimal]
 
-    text: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = text.pop("verbosity", None) or settings.verbosity
-    if verbosity and facts.verbosity:
-        text["verbosity"] = verbosity
-
     # An unknown model reasons if an effort is set.
-    reasoning: dict[str, Any] | None = None
+    reasons = facts.reasoning or effort is not None
     includes = [tool_kind(tool).include for tool in tools]
-    if facts.reasoning or effort:
-        reasoning = _build_reasoning(model, effort, given, settings)
-        if settings.encrypted_reasoning:
-            includes.insert(0, "reasoning.encrypted_content")
+    if reasons and settings.encrypted_reasoning:
+        includes.insert(0, "reasoning.encrypted_content")
+    if given.get("logprobs") is True and takes_sampling:
+        includes.append(_LOGPROBS)
 
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": text or None,
+        "text": _build_text(facts, given, settings),
         "tools": tools or None,
-        "parallel_tool_calls": settings.parallel_tool_calls,
-        "reasoning": reasoning,
         "include": [name for name in includes if name] or None,
         **settings.defaults,
         **passed_on,
     }
     fields |= _background_fields(fields, settings)
-    _fit_to_model(fields, facts, effort_in_use)
-    if given.get("logprobs") is True and _takes_sampling(facts, effort_in_use):
-        fields["include"] = [*(fields["include"] or ()), _LOGPROBS]
+    if reasons:
+        fields["reasoning"] = _build_reasoning(model, effort, given, settings)
+    if not takes_sampling:
+        for name in SAMPLING:
+            fields.pop(name, None)
+    length = fields.get("max_output_tokens")
+    if length is not None:
+        # Below 16, or above the model's maximum, the API refuses the request.
+        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
+        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
     return ResponsesRequest(**fields)
 
 
@@ -8720,30 +8879,6 @@ def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]
         background["background_options"] = {"completion_window": window}
         background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     return background
-
-
-def _fit_to_model(
-    fields: dict[str, Any], facts: ModelFacts, effort: str | None
-) -> None:
-    """Remove sampling that a model refuses, and bring the length into its bounds."""
-    if not _takes_sampling(facts, effort):
-        for name in SAMPLING:
-            fields.pop(name, None)
-    length = fields.get("max_output_tokens")
-    if length is not None:
-        # Below 16, or above the model's maximum, the API refuses the request.
-        longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
-        fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
-
-
-def _takes_sampling(facts: ModelFacts, effort: str | None) -> bool:
-    """Say whether a model takes what `SAMPLING` names, with the effort in use.
-
-    "logprobs are not supported with reasoning models." (recorded, 630)
-    """
-    if facts.sampling == "with_none":
-        return effort == "none"
-    return facts.sampling == "always"
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -8766,6 +8901,17 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
     return kept, messages
+
+
+def _build_text(
+    facts: ModelFacts, given: JsonObject, settings: Settings
+) -> dict[str, Any] | None:
+    """Return the `text` of a request; the caller's own keys have priority."""
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
+    return text or None
 
 
 def _build_reasoning(
@@ -9914,9 +10060,15 @@ class Endpoint:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What must be in no text that the server sends back."""
+        """What must be in no text that the server sends back.
+
+        Some addresses have a key in their query, next to Azure's version.
+        """
         headers = self.extra_headers.values()
-        return connection_secrets(headers, self.proxy, self.api_key, self.token)
+        parts = url_parts(self.base_url.strip())
+        query = parse_qsl(parts.query) if parts else ()
+        keys = [value for name, value in query if name != "api-version"]
+        return connection_secrets(headers, self.proxy, self.api_key, self.token, *keys)
 
     def account(self) -> str:
         """Return a name of the account, without the key."""
@@ -12280,7 +12432,6 @@ class Toolset(NamedTuple):
     """Takes lines about failed tools."""
     redacted: Callable[[str], str] = redact
     """Returns a text for the model without what only the server may know."""
-    budget: Budget = Budget()
     carries_reasoning: bool = True
     """Whether the model gets its reasoning again between its calls."""
     runs_calls: bool = True
@@ -12288,8 +12439,6 @@ class Toolset(NamedTuple):
     texts: CallTexts = CallTexts()
     judge: CallJudge | None = None
     """Without one every call is made that the approver allows."""
-    earlier: EarlierSpending = EarlierSpending()
-    """What earlier runs of the same answer took of the budget."""
 
 
 def output_item(call: Item, answer: ToolResult) -> Item:
@@ -12965,6 +13114,11 @@ class GrowingParts:
     def has_text(self) -> bool:
         """Whether anything has come."""
         return any(any(deltas) for deltas in self._deltas.values())
+
+    @property
+    def whole(self) -> str:
+        """All that has come, joined."""
+        return "".join(chain.from_iterable(self._deltas.values()))
 
     def text_of(self, part: TextPlace) -> str:
         """Return what has come of one part."""
@@ -13703,21 +13857,7 @@ class ResponseState:
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
-        events: list[RunEvent] = []
-        items = map(_in_api_form, content_parts(response.get("output")))
-        output = [item for item in items if not self._is_of_server(item)]
-        # Gateways that answer without items have the text as OpenAI's packages join it.
-        text = as_text(response.get("output_text"))
-        if text and not any(map(_is_answer, chain(self._items, output))):
-            output.append(text_message("assistant", text))
-        for position, item in self._match(output):
-            # SGLang's router has an empty message there, in the place of calls. Alone,
-            # it is the answer.
-            is_nothing = item_type(item) == "message" and not message_text(item)
-            if position is not None or not is_nothing or not self._items:
-                events += self._end(position, _NOWHERE, item)
-        if event.status != "failed":
-            events += self._end_open(event.status, has_snapshot=bool(output))
+        events = self._end_items(event)
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
@@ -13730,6 +13870,27 @@ class ResponseState:
                 self.ending = COMPLETED
         self._ended_empty = self.ending == COMPLETED and not self._items
         return [*events, ResponseDone()]
+
+    def _end_items(self, event: FinalResponse) -> list[RunEvent]:
+        """End the items of the response as its final snapshot says."""
+        events: list[RunEvent] = []
+        items = map(_in_api_form, content_parts(event.response.get("output")))
+        output = [item for item in items if not self._is_of_server(item)]
+        # Gateways that answer without items have the text as OpenAI's packages join it.
+        text = as_text(event.response.get("output_text"))
+        if text and not any(map(_is_answer, chain(self._items, output))):
+            output.append(text_message("assistant", text))
+        counts = Counter(map(item_type, output))
+        new = [item for item in output if not self._is_joined(item, counts)]
+        for position, item in self._match(new):
+            # SGLang's router has an empty message there, in the place of calls. Alone,
+            # it is the answer.
+            is_nothing = item_type(item) == "message" and not message_text(item)
+            if position is not None or not is_nothing or not self._items:
+                events += self._end(position, _NOWHERE, item)
+        if event.status != "failed":
+            events += self._end_open(event.status, has_snapshot=bool(output))
+        return events
 
     def _end_open(self, status: str, *, has_snapshot: bool) -> list[RunEvent]:
         """End the items that neither an event nor the final snapshot has ended.
@@ -13753,6 +13914,25 @@ class ResponseState:
                     final["status"] = "incomplete"
                 events += self._end(position, _NOWHERE, final)
         return events
+
+    def _is_joined(self, item: Item, counts: Counter[str]) -> bool:
+        """Say whether one item has the texts of several that came, and nothing else.
+
+        LiteLLM streams a text, a thought, and a text, and has one message in the end.
+        """
+        kind = item_type(item)
+        is_alone = counts[kind] == 1
+        is_text = kind in _TEXT_TYPES and not item.get("encrypted_content")
+        if not is_alone or not is_text:
+            return False
+        came: list[str] = []
+        for position in range(self._begin, len(self._items)):
+            if item_type(self._items[position]) == kind:
+                ended = item_texts(self._ended.get(position, {}))
+                grown = self._open.get(position) or GrowingParts(ended)
+                came.append(grown.whole)
+        whole = "".join(text for _, text in item_texts(item))
+        return sum(map(bool, came)) > 1 and whole == "".join(came)
 
     def _match(self, items: Sequence[Item]) -> Iterator[tuple[int | None, Item]]:
         """Yield the positions of the items of the final snapshot, if they are known."""
@@ -13787,8 +13967,7 @@ _OPENED_BY = {
     "reasoning": NO_THOUGHT,
 }
 """Items that their texts alone open."""
-
-
+_TEXT_TYPES = {item_type(item) for item in _OPENED_BY.values()}
 _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
@@ -15505,6 +15684,8 @@ class Attempts:
         """The events of the run that cannot be read, by what they are."""
         self._call_ids: set[str] = set()
         """Those of all calls of the run."""
+        self._taken: list[Any] = []
+        """What the last request that was answered asked for (`frame`)."""
 
     async def generate(
         self, request: ResponsesRequest, first_index: int = 0
@@ -15544,24 +15725,29 @@ class Attempts:
         if not attempt.has_shown:
             for event in attempt.release():
                 yield event
+        yield self._answer_of(attempt, self._usages[earlier_count:])
+
+    def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
+        """Return the answer that the last attempt brought; `usages` are those of all."""
         server = self._server
-        if attempt.ending.kind == "completed" and not server.endpoint.serves_openai:
-            server.connections.took.first_time(_frame(server, attempt.request))
+        ending = attempt.ending
+        if ending.kind == "completed" and not server.endpoint.serves_openai:
+            frame = attempt.request.frame()
+            if frame != self._taken:  # most rounds ask for the same
+                self._taken = frame
+                server.connections.took.first_time(_frame_name(server, frame))
         output = attempt.response.output
         # Called for every response, because it counts them.
-        used_up = limits.count_response(self._usages, output)
-        wants_to_continue = bool(open_calls(output)) or any(
-            map(is_approval_request, output)
-        )
-        ending = attempt.ending
+        used_up = server.limits.count_response(self._usages, output)
+        is_open = bool(open_calls(output)) or any(map(is_approval_request, output))
         # A failure ends the run by itself, and its cause is what counts.
-        if used_up and wants_to_continue and not ending.is_failure:
+        if used_up and is_open and not ending.is_failure:
             ending = Ending("incomplete", message=used_up)
-        yield ModelAnswer(
+        return ModelAnswer(
             ending=ending,
             request=attempt.request,
             items=tuple(attempt.items),
-            usages=tuple(self._usages[earlier_count:]),
+            usages=tuple(usages),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
             has_shown=attempt.has_shown,
@@ -15631,7 +15817,7 @@ class _NextAttempt:
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
                 server = attempt.server
-                frame = _frame(server, self.request)
+                frame = _frame_name(server, self.request.frame())
                 tried = blind_repair(
                     sent,
                     failure,
@@ -15654,9 +15840,9 @@ class _NextAttempt:
         return Status(tried.repair.message, tried, reason)
 
 
-def _frame(server: Server, request: ResponsesRequest) -> str:
-    """Return a name of a request to a server, but for its chat."""
-    return f"{server.endpoint.account()} {request.frame()}"
+def _frame_name(server: Server, frame: list[Any]) -> str:
+    """Return a name of what a server is asked for; of many tools it takes long."""
+    return f"{server.endpoint.account()} {json_digest(frame)}"
 
 
 def _retriable_failure(attempt: Attempt) -> Failure | None:
@@ -15784,13 +15970,11 @@ async def run_rounds(
 ) -> RoundEvents:
     """Let `provider` answer `request`; report its rounds as well.
 
-    `spending` says what the run may take and has taken; without it the budget of the
-    toolset counts from here. The run begins with `left_calls`, which an earlier run of
-    the same answer has left; they are the last items of the request's input.
+    `spending` says what the run may take and has taken; without it the usual budget
+    counts from here. The run begins with `left_calls`, which an earlier run of the same
+    answer has left; they are the last items of the request's input.
     """
-    if spending is None:
-        spending = begin_spending(toolset)
-    rounds = _Rounds(request, provider, toolset, spending)
+    rounds = _Rounds(request, provider, toolset, spending or Spending(Budget()))
     if toolset and left_calls:
         async with aclosing(rounds.resume(left_calls, toolset)) as events:
             async for event in events:
@@ -15803,15 +15987,6 @@ async def run_rounds(
             async for event in events:
                 yield event
     yield rounds.build_end()
-
-
-def begin_spending(toolset: Toolset | None) -> Spending:
-    """Return what a run has taken that begins now, with its budget."""
-    if toolset is None:
-        return Spending(Budget())
-    spending = Spending(toolset.budget)
-    spending.add_earlier(toolset.earlier)
-    return spending
 
 
 class _Rounds:
@@ -16364,7 +16539,12 @@ def source_chunk(name: str, text: str, url: str = "") -> Chunk:
 
 
 def source_data(name: str, text: str, url: str = "") -> Chunk:
-    """Return a source in the host's form; its address, if any, is what it leads to."""
+    """Return a source in the host's form; its address, if any, is what it leads to.
+
+    Only addresses of the web are links of the page: whoever shares a model may write the
+    context of its agent.
+    """
+    url = url if has_web_scheme(url) else ""
     source = {"name": name, "url": url} if url else {"name": name}
     # `[1]` in a text refers to the first distinct value of this key.
     metadata = [{"source": url or name}]
@@ -17708,7 +17888,7 @@ def _chat_logprobs(messages: Iterable[Item]) -> dict[str, Any]:
 def chat_tool_call(item: dict[str, Any]) -> dict[str, Any]:
     """Return a call in the form of Chat Completions."""
     call_id = item["call_id"]
-    name = item.get("name")
+    name = as_text(item.get("name"))  # null from some servers
     if item_type(item) == "custom_tool_call":
         custom = {"name": name, "input": item.get("input") or ""}
         return {"id": call_id, "type": "custom", "custom": custom}
@@ -18973,19 +19153,26 @@ def _with_own_calls(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
 _PARTS_OF_CALLS = {"assistant": "tool_use", "user": "tool_result"}
 
 
-def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
+_RESULTS = ("tool", "function")
+"""The roles of the results of calls."""
+
+
+def _with_call_ids(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """Yield messages in which calls and results have ids, in the form of today.
 
     Ollama's clients send none. The older form of Chat Completions has none, either: an
-    answer has one `function_call`, and its result the role `function`. A result without
-    an id belongs to the first open call of its name, or to the first one at all.
+    answer has one `function_call`, and its result the role `function`. Continue gives a
+    result an id of its own (continuedev/continue 11175). A result without an id of a
+    call belongs to the first open call of its name, or to the first one at all.
     """
     count = 0
     # Of the last answer with calls: their ids in order, and by the names of the tools.
     waiting: deque[str] = deque()
     waiting_by_name: dict[str, deque[str]] = {}
     answered: set[str] = set()
-    for message in messages:
+    known: set[str] = set()
+    """The ids of all calls so far."""
+    for index, message in enumerate(messages):
         role = message.get("role")
         calls = content_parts(message.get("tool_calls"))
         older_call = message.get("function_call")
@@ -18994,7 +19181,10 @@ def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
         if role == "assistant" and calls:
             waiting.clear()
             waiting_by_name.clear()
-            answered.clear()
+            # A result that names its call has it, also after one that names none.
+            following = (messages[at] for at in range(index + 1, len(messages)))
+            results = takewhile(lambda row: row.get("role") in _RESULTS, following)
+            answered = {str(row.get("tool_call_id") or "") for row in results}
             for number, call in enumerate(calls):
                 call_id = str(call.get("id") or "")
                 if not call_id:
@@ -19004,16 +19194,18 @@ def _with_call_ids(messages: Iterable[JsonObject]) -> Iterator[JsonObject]:
                 name = as_text(value_at(call, "function", "name"))
                 waiting.append(call_id)
                 waiting_by_name.setdefault(name, deque()).append(call_id)
+            known.update(waiting)
             yield {**message, "tool_calls": calls}
-        elif role in ("tool", "function"):
-            call_id = str(message.get("tool_call_id") or "")
+        elif role in _RESULTS:
+            named_id = str(message.get("tool_call_id") or "")
+            call_id = named_id if named_id in known else ""
             name = as_text(message.get("tool_name") or message.get("name"))
             for queue in (waiting_by_name.get(name), waiting):
                 while queue and not call_id:
                     first = queue.popleft()
                     call_id = "" if first in answered else first
             answered.add(call_id)
-            yield {**message, "role": "tool", "tool_call_id": call_id}
+            yield {**message, "role": "tool", "tool_call_id": call_id or named_id}
         else:
             yield message
 
@@ -23544,6 +23736,14 @@ class ChatCaller(NamedTuple):
         return self.chat_id.startswith(CHANNEL)
 
     @property
+    def reads_reasons(self) -> bool:
+        """Whether the answer tells what only administrators may read.
+
+        The members of a channel read what is said to an administrator there.
+        """
+        return self.is_admin and not self.is_in_channel
+
+    @property
     def drops_errors(self) -> bool:
         """Whether the reader of a stream shows its text alone.
 
@@ -24082,9 +24282,23 @@ def _read_entries(
 # --------------------------------------------------------------------------------------
 
 
+_AROUND_KEYS = (
+    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+_SCHEME = "bearer "
+
+
+def bare_key(text: str) -> str:
+    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
+    key = text.strip(_AROUND_KEYS)
+    if key.lower().startswith(_SCHEME):
+        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
+    return key
+
+
 def environment_key() -> str:
     """Return the API key of the server's environment; empty without one."""
-    return os.environ.get("OPENAI_API_KEY", "").strip()
+    return bare_key(os.environ.get("OPENAI_API_KEY", ""))
 
 
 def missing_key_error(shell: Shell) -> InvalidRequest:
@@ -26381,10 +26595,11 @@ def settings_of_valves(
         threshold = max(compaction_tokens, _MIN_THRESHOLD)
         compaction = {"type": "compaction", "compact_threshold": threshold}
         defaults["context_management"] = [compaction]
+    if not valves.PARALLEL_TOOL_CALLS:
+        defaults["parallel_tool_calls"] = False
     return Settings(
         summary=None if summary == "disabled" else summary,
         stream=streams and valves.ENABLE_STREAM,
-        parallel_tool_calls=None if valves.PARALLEL_TOOL_CALLS else False,
         defaults=given_values(defaults),
     )
 
@@ -26417,6 +26632,36 @@ def request_timeouts(
         idle=max(keys.idle_timeout_seconds, least),
         total=total,
     )
+
+
+_LONGEST_TAG = 100
+"""People choose the tags, and each piece of an answer is compared with all their
+beginnings."""
+
+
+def chosen_tags(metadata: JsonObject) -> list[str] | None:
+    """Return the tags of the host's parameter *Reasoning Tags*; None if it has no effect.
+
+    It is a pair of tags, or false for none (docs/reference/open-webui.md, "Tags in
+    texts").
+    """
+    match value_at(metadata, "params", "reasoning_tags"):
+        case False:
+            return []
+        case [str() as start, str() as end] if start.strip() and end.strip():
+            if max(len(start), len(end)) <= _LONGEST_TAG:
+                return [start, end]
+    return None
+
+
+def with_chosen_tags(limits: Limits, tags: Sequence[str] | None) -> Limits:
+    """Return the limits with the tags of a chat, if it has its own (`chosen_tags`)."""
+    match tags:
+        case None:
+            return limits
+        case [start, end]:
+            return limits._replace(thought_tags=((start, end),))
+    return limits._replace(thought_tags=())
 
 
 def call_limits(
@@ -27806,13 +28051,17 @@ class Valves(SharedValves):
         """Read stored words of earlier pipes of this name: both stood for the user."""
         return "user" if value in ("id", "email") else value
 
+    def model_names(self) -> list[str]:
+        """Return the entries of MODEL_ID; no name of a model has a semicolon."""
+        return comma_list(self.MODEL_ID.replace(";", ","))
+
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
 
         As the default of the field, that of the environment would be in the schema
         of the page.
         """
-        return self.API_KEY.strip() or environment_key()
+        return bare_key(self.API_KEY) or environment_key()
 
     def remembers_reasoning(self) -> bool:
         """Say whether reasoning is stored in the chat, for later turns."""
@@ -27949,7 +28198,10 @@ TOOL_SWITCHES: Mapping[str, str] = {
 
 
 class Config(NamedTuple):
-    """What applies to one call."""
+    """What applies to one call.
+
+    What a valve says alone is read from `valves` where it is asked for.
+    """
 
     valves: Valves
     """The administrator's, with what the user chose of the same name."""
@@ -27966,15 +28218,6 @@ class Config(NamedTuple):
 
     own_key: str
     """The user's own API key, if the administrator permits one."""
-    overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    """The administrator's models and the agents; an error refuses the call
-    (`resolve_call`)."""
-    remote: RemoteServers
-    approval_rules: ApprovalRules
-    timeouts: ToolTimeouts
-    prices: Mapping[str, ModelPrices] | None
-    """The administrator's own; None if they cannot be read."""
-
     effort: str | None
     verbosity: str | None
     tool_kinds: frozenset[str]
@@ -27982,12 +28225,35 @@ class Config(NamedTuple):
     replaces_search: bool
     """Whether the page's switch means OpenAI's search instead of the host's."""
     shows_log: bool
-    agent: StrategyParameters
-    """What AGENT_JSON says."""
     wants_agent: bool
     """Whether the switch makes the chat's model an agent."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
+
+    @property
+    def remote(self) -> RemoteServers:
+        """The remote MCP servers."""
+        return read_servers(self.valves.REMOTE_MCP_SERVERS_JSON)
+
+    @property
+    def approval_rules(self) -> ApprovalRules:
+        """The rules about calls of tools."""
+        return read_rules(self.valves.TOOL_APPROVAL, PIPE_SHELL)[0]
+
+    @property
+    def timeouts(self) -> ToolTimeouts:
+        """The time limits of calls of tools."""
+        return read_timeouts(self.valves.TOOL_TIMEOUTS, PIPE_SHELL)[0]
+
+    @property
+    def prices(self) -> Mapping[str, ModelPrices] | None:
+        """The administrator's own prices; None if they cannot be read."""
+        return read_prices(self.valves.CUSTOM_MODEL_PRICING_JSON)[0]
+
+    @property
+    def agent(self) -> StrategyParameters:
+        """What AGENT_JSON says."""
+        return read_agent_parameters(self.valves.AGENT_JSON)[0]
 
 
 _LEFT_EMPTY: JsonObject = MappingProxyType({})
@@ -28014,7 +28280,7 @@ def read_config(
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
     own, refused = _permitted_choices(chosen, permitted)
-    own_key = own.API_KEY.strip()
+    own_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
         own_key = ""
@@ -28022,32 +28288,8 @@ def read_config(
         refused.append("AGENT")
         wants_agent = False
 
-    # The valves that hold several values each, with what is wrong in them.
-    expert, expert_problems = read_expert_json(valves.EXPERT_JSON)
-    agent, agent_problems = read_agent_parameters(valves.AGENT_JSON)
-    rules, rules_problem = read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)
-    timeouts, timeouts_problem = read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
-    prices, prices_problem = read_prices(valves.CUSTOM_MODEL_PRICING_JSON)
-    overrides: Mapping[str, ResolvedModel] | InvalidRequest
-    try:
-        overrides = named_models(valves)
-    except InvalidRequest as error:  # only calls that need it are refused
-        overrides = error
-    problems = (
-        rules_problem,
-        timeouts_problem,
-        _read_permissions(valves.USER_MAY_CHANGE)[1],
-        switch_problem,
-        *agent_problems,
-        prices_problem,
-        *expert_problems,
-        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
-        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
-        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
-    )
-
     # The valves as they hold for this call.
+    expert, _ = read_expert_json(valves.EXPERT_JSON)
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if own_key:
         # What a user's own key does not get, such as the administrator's headers.
@@ -28066,29 +28308,40 @@ def read_config(
         maps_search = False
     tool_kinds = _offered_kinds(own, effective, maps_search)
 
-    has_servers = bool(effective.REMOTE_MCP_SERVERS_JSON)
+    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, own.API_KEY.strip(), *remote.secrets),
-        problems=tuple(problem for problem in problems if problem),
+        secrets=_secrets(valves, bare_key(own.API_KEY), *remote.secrets),
+        problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,
-        overrides=overrides,
-        remote=remote if has_servers else RemoteServers(),
-        approval_rules=rules,
-        timeouts=timeouts,
-        prices=prices,
         effort=None if own.REASONING_EFFORT == "inherit" else own.REASONING_EFFORT,
         verbosity=None if own.VERBOSITY == "inherit" else own.VERBOSITY,
         tool_kinds=tool_kinds,
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
-        agent=agent,
         wants_agent=wants_agent,
         refused=refused,
     )
+
+
+def _valve_mistakes(valves: Valves, switch_problem: str) -> tuple[str, ...]:
+    """Return what is wrong in valves that hold several values, the worst first."""
+    problems = (
+        read_rules(valves.TOOL_APPROVAL, PIPE_SHELL)[1],
+        read_timeouts(valves.TOOL_TIMEOUTS, PIPE_SHELL)[1],
+        _read_permissions(valves.USER_MAY_CHANGE)[1],
+        switch_problem,
+        *read_agent_parameters(valves.AGENT_JSON)[1],
+        read_prices(valves.CUSTOM_MODEL_PRICING_JSON)[1],
+        *read_expert_json(valves.EXPERT_JSON)[1],
+        *read_search_options(valves.WEB_SEARCH_OPTIONS)[1],
+        *read_file_search_options(valves.FILE_SEARCH_VECTOR_STORES)[1],
+        *read_image_options(valves.IMAGE_GENERATION_OPTIONS)[1],
+    )
+    return tuple(problem for problem in problems if problem)
 
 
 def named_models(valves: Valves) -> dict[str, ResolvedModel]:
@@ -29173,7 +29426,7 @@ _MAX_REASON_CHARACTERS = 64
 
 
 class PipeMemory(RecentTexts):
-    """What all calls of the pipe remember: of keys, models and files.
+    """What all calls of the pipe share: what they remember of keys, models and files.
 
     Itself it knows which notices were shown and logged.
     """
@@ -29188,6 +29441,8 @@ class PipeMemory(RecentTexts):
         self.listed = listed or ModelList()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
+        self.threads = ToolThreads()
+        """Where tools run that are not coroutines."""
         self.refused_uploads = UserReports(now=now)
         """Accounts that take no files for Python, by the users who met it."""
         self.left_out = RecentTexts(now=now)
@@ -29213,8 +29468,6 @@ class PipeCall:
     memory: PipeMemory
     log: RunLog
     host: HostContext
-    threads: ToolThreads
-    """Where tools run that are not coroutines."""
     user: JsonObject = field(default_factory=dict)
     """The host's `__user__`."""
     account: CallAccount | None = None
@@ -29292,7 +29545,7 @@ class CheckedCall(PipeCall):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""
-        return resolve_model(name, _usable_overrides(self.config))
+        return resolve_model(name, named_models(self.valves))
 
     def retirement(self, name: str) -> str:
         """Return the notice about the end of a model, if it is near.
@@ -29311,23 +29564,13 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """
     caller = call.caller
     config = call.config
-    chosen = resolve_model(caller.model, _usable_overrides(config))
+    chosen = resolve_model(caller.model, named_models(config.valves))
     agent = None
     if not caller.task:
         agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
     listed = call.memory.listed.as_listed(chosen, endpoint)
     model = answering_model(listed, endpoint)
     return CheckedCall(**vars(call), endpoint=endpoint, model=model, agent=agent)
-
-
-def _usable_overrides(config: Config) -> Mapping[str, ResolvedModel]:
-    """Return the administrator's models and the agents, by their names.
-
-    Raises InvalidRequest if they cannot be read.
-    """
-    if isinstance(config.overrides, InvalidRequest):
-        raise config.overrides
-    return config.overrides
 
 
 # --------------------------------------------------------------------------------------
@@ -29656,8 +29899,6 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
         if endpoints.problem:
             raise InvalidRequest(endpoints.problem, remedy="setup")
         values = dict(endpoints.valves())
-        if values["API_KEY"]:
-            call.log.hide(values["API_KEY"])
         # The only value that is a key of EXPERT_JSON and not a valve.
         scope = values.pop("ENTRA_SCOPE", "")
         config = config._replace(
@@ -29674,8 +29915,8 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
     if not config.own_key and config.valves.AUTH in CALL_TOKENS:
         by_entra = config.valves.AUTH == "entra_id"
         token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
-        call.log.hide(token)
         endpoint = replace(endpoint, token=token)
+    call.log.hide(*endpoint.secrets)
     headers = await fill_in_headers(
         call.host,
         call.caller.user_id,
@@ -29728,7 +29969,7 @@ async def calls_to_each_endpoint(
     if call.account is None or arrived.config.own_key:
         return []
     models = [call.caller.model]
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         if name != "auto":
             models.append(name)
     checks: list[CheckedCall | str] = []
@@ -29755,7 +29996,7 @@ async def _entra_token(call: PipeCall) -> str:
     if problem:
         call.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
-        message = problem if call.caller.is_admin else shown
+        message = problem if call.caller.reads_reasons else shown
         raise InvalidRequest(message, remedy="setup")
     return token
 
@@ -29839,7 +30080,7 @@ async def list_models(
         models = named_models(valves)
     except ResponsesError:  # the chat shows the error
         models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
-    listed = comma_list(valves.MODEL_ID)
+    listed = valves.model_names()
     today = utc_today().isoformat()
     usable = None
     is_complete = True
@@ -29915,9 +30156,9 @@ def failure_response() -> Callable[..., Any] | None:
 #
 # What the request of an agent has that the one of a plain model has not.
 #
-# The instructions with the policies, and the tools with their guard and their budget, are
-# here; `prepare/chat.py` puts the memories at the beginning of the chat. The model of a
-# listed agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
+# The instructions with the policies, and the tools with their guard, are here;
+# `prepare/chat.py` puts the memories at the beginning of the chat. The model of a listed
+# agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
 #
 # With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
 # that has begun gets them in a developer message in front of the question, and what it
@@ -29949,7 +30190,7 @@ def agent_instructions(
 
 
 def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
-    """Return the tools of a chat under the guard and the budget of an agent.
+    """Return the tools of a chat under the guard of an agent.
 
     A call that failed is not made again with the same arguments. `max_calls` is the
     limit of all chats.
@@ -29958,7 +30199,6 @@ def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset
     return toolset._replace(
         tools=tools,
         judge=tools,
-        budget=agent.parameters.budget(max_calls),
         texts=agent.parameters.call_texts(max_calls),
     )
 
@@ -31228,7 +31468,7 @@ async def without_retrieved_text(
     for source in sources:
         # A collection may have the same file; its text stays.
         is_file = value_at(source, "source", "type") == "file"
-        if not (is_file and value_at(source, "source", "id") in whole_files):
+        if not (is_file and as_text(value_at(source, "source", "id")) in whole_files):
             kept.append(source)
     if len(kept) == len(sources):
         return result, instructions
@@ -31302,7 +31542,9 @@ _NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
 def tool_secrets(wrapped: object) -> list[str]:
     """Return the keys and passwords in the valves that a tool's function can quote.
 
-    The host sets `valves` on the toolkit, and on the user whom the function is given.
+    The host sets `valves` on the toolkit, and on the user whom the function is given. It
+    hides a valve on its page whose author says that it is a password; others are told
+    by their names.
     """
     toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
     given = getattr(wrapped, "__extra_params__", None)
@@ -31311,8 +31553,12 @@ def tool_secrets(wrapped: object) -> list[str]:
         getattr(toolkit, "valves", None),
         value_at(given, "__user__", "valves"),
     ):
+        fields = getattr(type(valves), "model_fields", {})
         for name, value in getattr(valves, "__dict__", {}).items():
-            if isinstance(value, str) and _NAMES_SECRET.search(name):
+            extra = getattr(fields.get(name), "json_schema_extra", None)
+            is_hidden = value_at(extra, "input", "type") == "password"
+            is_secret = is_hidden or bool(_NAMES_SECRET.search(name))
+            if isinstance(value, str) and is_secret:
                 secrets.append(value)
     return secrets
 
@@ -31956,9 +32202,7 @@ class HostTools:
 # --------------------------------------------------------------------------------------
 
 
-def chat_toolset(
-    call: CheckedCall, offered: OfferedTools, stored: StoredChat | None
-) -> Toolset:
+def chat_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
@@ -31982,39 +32226,13 @@ def chat_toolset(
         limits=call_limits(valves, call.config.timeouts, long_running_tools(call.host)),
         log=call.log.warn,
         redacted=call.log.redacted_for_model,
-        budget=Budget(
-            # One round more in which the model hears of the limit.
-            rounds=valves.MAX_FUNCTION_CALL_LOOPS + 1,
-            calls=valves.MAX_TOOL_CALLS,
-        ),
         carries_reasoning=valves.carries_reasoning(),
         runs_calls=runs_calls,
         judge=judge,
-        earlier=_earlier_spending(call, stored),
     )
     if call.agent:
         toolset = agent_toolset(call.agent, toolset, valves.MAX_TOOL_CALLS)
     return toolset
-
-
-def _earlier_spending(call: CheckedCall, stored: StoredChat | None) -> EarlierSpending:
-    """Return what an answer has taken before the host made calls of it and goes on.
-
-    A user approved them; the limits are those of the whole answer.
-    """
-    if stored is None or not call.host.metadata.get("tool_approval_resume"):
-        return EarlierSpending()
-    rounds = calls = 0
-    before = ""
-    for item in as_list(value_at(stored.messages, call.caller.message_id, "output")):
-        kind = str(value_at(item, "type"))
-        if kind == "function_call":
-            calls += 1
-            if before != kind:  # the first of those that one response made
-                rounds += 1
-        if kind in ("function_call", "function_call_output"):
-            before = kind
-    return EarlierSpending(rounds, calls)
 
 
 def _has_questions_of_host(call: CheckedCall) -> bool:
@@ -32046,7 +32264,7 @@ def tool_user(call: CheckedCall) -> ToolUser:
         user_id=caller.user_id,
         messages=call.messages,
         has_row=caller.may_have_row,
-        threads=call.threads,
+        threads=call.memory.threads,
         account=call.account,
     )
 
@@ -32089,19 +32307,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
+    rows = await _host_messages(call, stored, size)
     is_own = stored is not None
-    rows = stored.messages if stored else {}
-    # What the host's table has alone matters only where such a message was sent.
-    may_be_hidden = not is_own or any(
-        as_mapping(message).get("role") not in ("user", "assistant")
-        for message in call.messages
-    )
-    if call.caller.may_have_row and may_be_hidden:
-        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
-        if rows and not is_own:
-            shown = await shown_messages(call.caller.chat_id)
-            question_id = as_text(call.host.metadata.get("user_message_id"))
-            await run_work(size, lambda: check_shown(rows, shown, question_id))
     chat = await run_work(size, lambda: _attach_stored(call, rows, chat, is_own=is_own))
     file_input = call.valves.FILE_INPUT if model.facts.vision else "off"
     chat, python_files = await _with_whole_files(call, tools, file_input, chat)
@@ -32131,6 +32338,10 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    limits = with_chosen_tags(limits, chosen_tags(call.host.metadata))
     row: StoredAnswer | None = None
     if stored:
         caller = call.caller
@@ -32139,8 +32350,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     return PreparedRequest(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=_chat_limits(call, model),
-        toolset=chat_toolset(call, tools, stored),
+        limits=limits,
+        toolset=chat_toolset(call, tools),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
@@ -32227,6 +32438,30 @@ async def _choose_model(
     call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
+
+
+async def _host_messages(
+    call: CheckedCall, stored: StoredChat | None, size: int
+) -> JsonObject:
+    """Return the messages of the chat as the host stores them, by id.
+
+    Raises InvalidRequest for one that the page does not show, in a chat that its owner
+    lets others continue.
+    """
+    is_own = stored is not None
+    rows = stored.messages if stored else {}
+    # What the host's table has alone matters only where such a message was sent.
+    may_be_hidden = not is_own or any(
+        as_mapping(message).get("role") not in ("user", "assistant")
+        for message in call.messages
+    )
+    if call.caller.may_have_row and may_be_hidden:
+        rows = await listed_messages(call.caller.chat_id, is_own=is_own) or rows
+        if rows and not is_own:
+            shown = await shown_messages(call.caller.chat_id)
+            question_id = as_text(call.host.metadata.get("user_message_id"))
+            await run_work(size, lambda: check_shown(rows, shown, question_id))
+    return rows
 
 
 _LEFT_OUT = "a developer's message in its row was left out"
@@ -32490,29 +32725,6 @@ async def _build_history(
     return await run_work(size, build_items)
 
 
-_LONGEST_TAG = 100
-"""People choose the tags, and each piece of an answer is compared with all their
-beginnings."""
-
-
-def _chat_limits(call: CheckedCall, model: ResolvedModel) -> Limits:
-    """Return the limits of a chat, with what it makes of thoughts in tags.
-
-    The host's parameter *Reasoning Tags* is a pair of tags, or false for none
-    (docs/reference/open-webui.md, "Tags in texts").
-    """
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    match value_at(call.host.metadata, "params", "reasoning_tags"):
-        case False:
-            return limits._replace(thought_tags=())
-        case [str() as start, str() as end] if start.strip() and end.strip():
-            if max(len(start), len(end)) <= _LONGEST_TAG:
-                return limits._replace(thought_tags=((start, end),))
-    return limits
-
-
 def _record_scope(
     call: CheckedCall,
     keys: ChatKeys,
@@ -32724,7 +32936,7 @@ def report_end(
         call.log,
         ended._replace(ending=ending),
         call.config.shell,
-        is_admin=call.caller.is_admin,
+        is_admin=call.caller.reads_reasons,
         message=message,
     )
     if not call.config.expert.prompt_cache_diagnostics:
@@ -32831,7 +33043,9 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     agent = find_agent(name, config.agent, is_switched=config.wants_agent)
     if agent is None:
         return None
-    overrides = config.overrides if isinstance(config.overrides, Mapping) else {}
+    overrides: Mapping[str, ResolvedModel] = {}
+    with suppress(InvalidRequest):  # it may be what refused the answer
+        overrides = named_models(config.valves)
     model = resolve_model(answering_name(name, config.agent), overrides)
     return log_refusal(call.log, agent.strategy, model.id, error)
 
@@ -33250,6 +33464,43 @@ def check_limits(prepared: PreparedRequest) -> None:
         raise InvalidRequest(refusal, remedy="rule")
 
 
+def begin_spending(prepared: PreparedRequest) -> Spending:
+    """Return what an answer has taken that begins now or goes on, with its budget."""
+    spending = Spending(budget_of(prepared.call))
+    spending.add_earlier(earlier_spending(prepared))
+    return spending
+
+
+def budget_of(call: CheckedCall) -> Budget:
+    """Return the limits of an answer."""
+    most_calls = call.valves.MAX_TOOL_CALLS
+    if call.agent:
+        return call.agent.parameters.budget(most_calls)
+    # One round more in which the model hears of the limit.
+    return Budget(call.valves.MAX_FUNCTION_CALL_LOOPS + 1, most_calls)
+
+
+def earlier_spending(prepared: PreparedRequest) -> EarlierSpending:
+    """Return what an answer has taken before the host made calls of it and goes on.
+
+    A user approved them; the limits are those of the whole answer.
+    """
+    row = prepared.row
+    if row is None or not prepared.call.host.metadata.get("tool_approval_resume"):
+        return EarlierSpending()
+    rounds = calls = 0
+    before = ""
+    for item in as_list(value_at(row.chat.messages, row.message_id, "output")):
+        kind = str(value_at(item, "type"))
+        if kind == "function_call":
+            calls += 1
+            if before != kind:  # the first of those that one response made
+                rounds += 1
+        if kind in ("function_call", "function_call_output"):
+            before = kind
+    return EarlierSpending(rounds, calls)
+
+
 def counted_run(
     prepared: PreparedRequest,
     limits: Limits,
@@ -33278,8 +33529,8 @@ def counted_run(
 class CallerPresence:
     """Ends a run with its round once the account of whoever asked is gone.
 
-    Tools would go on acting for a user who was deleted. The host has looked just before
-    the run, so it is asked again after a second.
+    Tools would go on acting for a user who was deleted or switched off. The host has
+    looked just before the run, so it is asked again after a second.
     """
 
     def __init__(self, user_id: str) -> None:
@@ -33304,7 +33555,8 @@ class CallerPresence:
         if not self._user_id:
             return
         with suppress(Exception):
-            self._is_gone = await user_model(self._user_id) is None
+            user = await user_model(self._user_id)
+            self._is_gone = user is None or user.role == _NOT_ADMITTED
 
     def spent(self, _usages: Sequence[Usage], _output: Sequence[Item]) -> str:
         """Return why the run ends, or nothing."""
@@ -33312,7 +33564,9 @@ class CallerPresence:
 
 
 _LOOK_SECONDS = 1.0
-_NO_ACCOUNT = "This answer ended, because its user account no longer exists."
+_NOT_ADMITTED = "pending"
+"""The host's role of an account that an administrator has switched off."""
+_NO_ACCOUNT = "This answer ended, because its user account is gone, or may not sign in."
 
 
 def event_words(event: RunEvent) -> EventWords:
@@ -33329,25 +33583,26 @@ def event_words(event: RunEvent) -> EventWords:
     return EventWords()
 
 
-_CHARACTERS_PER_TOKEN = 4
-"""About so many, in English."""
+_BYTES_PER_TOKEN = 4
+"""About so many, in English. Of other scripts a letter has more bytes, and tokens."""
+_UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
+"""Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
 
 
-def _count_characters(sent: object) -> int:
-    """Return about how much text the model reads in a JSON value, names left out.
-
-    Pictures and files are no text, and no one knows how many tokens reasoning has that
-    is encrypted.
-    """
+def _count_bytes(sent: object) -> int:
+    """Return about how much text the model reads in a JSON value, names left out."""
     count = 0
     left = [sent]
     while left:
         part = left.pop()
-        if isinstance(part, str) and not part.startswith("data:"):
-            count += len(part)
+        if isinstance(part, str):
+            count += len(part.encode("utf-8", "replace"))
         elif isinstance(part, Mapping):
-            left += [part[name] for name in part if name != "encrypted_content"]
-        elif isinstance(part, Sequence) and not isinstance(part, str):
+            for name, inner in part.items():
+                # A tool may have an argument of such a name, which is described.
+                if name not in _UNREAD_FIELDS or not isinstance(inner, str):
+                    left.append(inner)
+        elif isinstance(part, Sequence):
             left += part
     return count
 
@@ -33369,9 +33624,9 @@ class _RunCounts:
         """That of the last of them."""
         self._containers = set[str]()
         """The ids of the containers of code that were counted."""
-        self._characters: int | None = 0
+        self._bytes: int | None = 0
         """The text received of the current response; None between two responses."""
-        self._tool_characters = 0
+        self._tool_bytes = 0
         """Those that tools returned to the current response."""
         self._hosted: dict[int, Item] = {}
         """What OpenAI's tools make, or have made, in the current response."""
@@ -33384,9 +33639,9 @@ class _RunCounts:
 
         def wait(is_waiting: bool) -> None:
             if is_waiting:  # the input of a response is billed from here on
-                self._characters = self._characters or 0
-            elif not self._characters and not self._hosted:
-                self._characters = None  # nothing came of it
+                self._bytes = self._bytes or 0
+            elif not self._bytes and not self._hosted:
+                self._bytes = None  # nothing came of it
             limits.set_waiting(is_waiting)
 
         return limits._replace(count_response=spent, set_waiting=wait)
@@ -33399,18 +33654,22 @@ class _RunCounts:
         """
         new = list(usages[self._counted :])
         self._counted = len(usages)
-        if not new and (self._characters or self._hosted):
-            new = [self._estimate(self._characters or 0)]
+        if not new and (self._bytes or self._hosted):
+            new = [self._estimate(self._bytes or 0)]
             output = list(self._hosted.values())
         return self._count(new, output)
 
     def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
         """Count responses with their output; return why the run ends, or nothing."""
         prepared = self._prepared
+        if prepared.cost_of(new) is None:
+            # Of a tier that has no price, the standard one counts: a limit in money must
+            # not take it for nothing.
+            new = [usage._replace(tier="default") for usage in new]
         if new:
             self._last = new[-1]
-        self._characters = None
-        self._tool_characters = 0
+        self._bytes = None
+        self._tool_bytes = 0
         self._hosted = {}
         # A container is paid for once, however often code runs in it.
         unpaid: list[Item] = []
@@ -33440,18 +33699,18 @@ class _RunCounts:
                     self._note(event)
                     yield event
         finally:
-            if self._characters is not None:
+            if self._bytes is not None:
                 # What OpenAI's tools did until then is billed all the same.
                 used = list(self._hosted.values())
-                self._count([self._estimate(self._characters)], used)
+                self._count([self._estimate(self._bytes)], used)
 
     def _note(self, event: RunEvent) -> None:
         """Note what an event brings of the current response."""
         match event:
             case TextDelta():
-                self._characters = (self._characters or 0) + len(event.text)
+                self._bytes = (self._bytes or 0) + _count_bytes(event.text)
             case ItemAdded() if maker_of(event.item).type:
-                self._characters = self._characters or 0
+                self._bytes = self._bytes or 0
                 # A search, and a container, cost from their beginning; a picture once
                 # something of it is there.
                 if not is_image_call(event.item):
@@ -33463,26 +33722,24 @@ class _RunCounts:
                         drawing = {**tool, **drawing}  # its quality and size
                 self._hosted.setdefault(event.output_index, drawing)
             case ItemDone() if maker_of(event.item).type:
-                self._characters = self._characters or 0
+                self._bytes = self._bytes or 0
                 self._hosted[event.output_index] = event.item
             case ItemAdded() if not is_call(event.item):
                 # It begins to think. A call may be shown after its response.
-                self._characters = self._characters or 0
+                self._bytes = self._bytes or 0
             case ToolOutput():
-                self._tool_characters += _count_characters(event.item.get("output"))
+                self._tool_bytes += _count_bytes(event.item.get("output"))
 
     def _estimate(self, received: int) -> Usage:
-        """Return the usage of a response of which so many characters came."""
+        """Return the usage of a response of which so many bytes of text came."""
         request = self._prepared.request
-        sent = _count_characters([request.instructions, request.tools, request.input])
+        sent = _count_bytes([request.instructions, request.tools, request.input])
         last = self._last
-        again = (
-            last.input + last.output + self._tool_characters // _CHARACTERS_PER_TOKEN
-        )
+        again = last.input + last.output + self._tool_bytes // _BYTES_PER_TOKEN
         return Usage(
-            input=max(sent // _CHARACTERS_PER_TOKEN, again),
+            input=max(sent // _BYTES_PER_TOKEN, again),
             cached=last.cached,
-            output=received // _CHARACTERS_PER_TOKEN,
+            output=received // _BYTES_PER_TOKEN,
         )
 
 
@@ -33600,6 +33857,8 @@ _MAX_FETCHED = 32 * 1024**2
 """Bytes of one file of a container; it is in memory until the host has stored it."""
 _MAX_FILES = 20
 """Files of one text."""
+_MAX_FILES_OF_RUN = 200
+"""Of all texts: each may be new, and stays in the user's account."""
 
 _NO_IMAGE = "The model's server gave an image that cannot be read."
 _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its size."
@@ -33621,6 +33880,7 @@ class ArtifactStore:
         self._call = call
         self._connections = connections
         self._fetch_timeouts = fetch_timeouts
+        self._files_left = _MAX_FILES_OF_RUN
         self._entries: dict[str, Item | None] = {}
         """The entries of stored files by the digests of their contents; None for what
         the host refused."""
@@ -33652,7 +33912,9 @@ class ArtifactStore:
             outputs = content_parts(item.get("outputs"))
             card = await self._store_pictures(str(part.get("url")) for part in outputs)
         elif item_type(item) == "message" and (caller.is_open_webui or caller.streams):
-            citations = file_citations(item)[:_MAX_FILES]
+            most = min(_MAX_FILES, self._files_left)
+            citations = file_citations(item)[:most]
+            self._files_left -= len(citations)
             if citations:
                 card = await self._store_cited_files(citations, message_text(item))
         return event._replace(card=card) if card else event
@@ -33800,7 +34062,7 @@ async def answer_events(
     limits = prepared.limits._replace(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
-    spending = begin_spending(prepared.toolset)
+    spending = begin_spending(prepared)
     events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:
@@ -34007,7 +34269,7 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
         findings.append(Finding("Stored valves", _STORED + "".join(rows), "Warning"))
     # Models of the valves whose end is near.
     names = [
-        *comma_list(call.valves.MODEL_ID),
+        *call.valves.model_names(),
         call.valves.TASK_MODEL.strip(),
         image_model_name(call.config),
     ]
@@ -34049,8 +34311,10 @@ async def setup_findings(call: CheckedCall) -> list[Finding]:
 def valve_problems(config: Config) -> list[str]:
     """Return what is wrong with the valves, also what stops all answers."""
     problems = [*config.remote.problems, *config.problems]
-    if isinstance(config.overrides, InvalidRequest):
-        problems.append(str(config.overrides))
+    try:
+        named_models(config.valves)
+    except InvalidRequest as error:
+        problems.append(str(error))
     try:
         read_headers(config.valves.EXTRA_HEADERS, config.shell)
     except InvalidRequest as error:
@@ -34068,7 +34332,7 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
 def _agent_problems(call: CheckedCall) -> list[str]:
     """Return why the agents that MODEL_ID lists do not answer."""
     problems: list[str] = []
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         agent = find_agent(name, call.config.agent, is_switched=False)
         if agent is None:
             continue
@@ -34212,7 +34476,7 @@ async def _model_list_finding(call: CheckedCall, connections: Connections) -> Fi
         message = error_message(error, call.config.shell)
         return Finding(what, call.endpoint.name_server(message), "Warning")
     missing: dict[str, None] = {}
-    for name in comma_list(call.valves.MODEL_ID):
+    for name in call.valves.model_names():
         model_id = call.resolve(name).id
         if name != "auto" and model_id not in usable:
             missing[model_id] = None
@@ -34505,7 +34769,6 @@ class Pipe:
         self._connections = Connections()
         self._listing = Listing()
         self._memory = PipeMemory(self._listing)
-        self._threads = ToolThreads()
 
     async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
@@ -34558,7 +34821,6 @@ class Pipe:
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
-            threads=self._threads,
             user=user,
             fault=fault,
         )
@@ -34621,7 +34883,8 @@ class Pipe:
                 yield chunk
         finally:
             stored.cancel()
-        if failed and call.config.shows_log and call.caller.has_page:
+        shows_log = call.config.shows_log and call.caller.reads_reasons
+        if failed and shows_log and call.caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not has_waited:
             await _wait_to_store(call.caller)

@@ -42,6 +42,7 @@ from collections.abc import (
     Callable,
     Collection,
     Container,
+    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -66,7 +67,7 @@ from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread
 from types import MappingProxyType
-from typing import Any, IO, Literal, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, IO, Literal, NamedTuple, Protocol, TypeVar
 from zipfile import BadZipFile, ZipFile
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -363,7 +364,7 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-MAX_WAIT_WORDS = 2000
+_MAX_WAIT_WORDS = 2000
 """Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
@@ -379,7 +380,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
     return read_duration(match[1]) if match else None
 
 
@@ -732,9 +733,10 @@ def read_api_error(wire: object) -> ApiError:
         # The gateway knows both limits, the server behind it only its own.
         own_reset = inner.reset if reset is None else reset
         return inner._replace(is_relayed=True, reset=own_reset)
-    printed = _STATUS_AND_WORDS.match(message)
-    is_printed = printed is not None and _says_nothing(fields.get("code"))
-    if printed and is_printed:
+    code = fields.get("code")
+    says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
+    printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
+    if printed:
         message = printed[2] or message
         fields = {**fields, "code": printed[1]}
 
@@ -743,12 +745,14 @@ def read_api_error(wire: object) -> ApiError:
     exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
+    limit = _LIMIT_IN_WORDS.match(message)
+    named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     return ApiError(
         code=_read_code(fields, message, kind, as_text(exact)),
         type=kind,
-        param=NUMBER_AFTER_DOT.sub(r"[\1]", param) or _limit_in_words(message),
+        param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
-        is_relayed=is_printed,
+        is_relayed=printed is not None,
         reset=reset,
         notice=SafetyNotice(
             explanation=as_text(misalignment.get("detailed_explanation")),
@@ -760,44 +764,36 @@ def read_api_error(wire: object) -> ApiError:
 
 
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
-    r"\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
+    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
+"""The limit or the safeguard that an error names in words alone.
 
-
-def _limit_in_words(message: str) -> str | None:
-    """Return the limit or the safeguard that an error names in words alone.
-
-    No repair takes one away, so a user who writes such words changes nothing.
-    """
-    match = _LIMIT_IN_WORDS.match(message)
-    return match[1] if match else None
+No repair takes one away, so a user who writes such words changes nothing.
+"""
 
 
 def _read_code(
     fields: JsonObject, message: str, kind: str | None, exact: str
 ) -> str | None:
     """Return OpenAI's code for an error, as far as another server means the same."""
-    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
-    if kind == "exceed_context_size_error":
-        return "context_length_exceeded"
     # OpenRouter's moderation is a 403 with its reasons.
     metadata = as_mapping(fields.get("metadata"))
     if metadata.get("reasons") or metadata.get("flagged_input"):
         return CONTENT_FILTER
-    if kind == "hooks_failed":  # Portkey's guardrails, with a status of 446
-        return CONTENT_FILTER
+    if kind in _CODES_OF_TYPES:
+        return _CODES_OF_TYPES[kind]
     code = fields.get("code")
     if isinstance(code, int) and 400 <= code < 600:  # a gateway's HTTP status
         code = str(code)
-    word = as_text(code)
-    match _SAME_CODES.get(word, word):
-        # At OpenRouter, also the code of a chat that is too long, and of a field that is
-        # not known.
+    word = _SAME_CODES.get(as_text(code), as_text(code))
+    match word:
+        # At OpenRouter, also the code of a chat that is too long, of a field that is not
+        # known, and of whatever a server behind it refuses.
         case "invalid_prompt" if exact:
             return exact
-        case "invalid_prompt" if message.startswith(_NO_POLICY):
+        case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
@@ -812,48 +808,58 @@ def _read_code(
         # Ark, as `InputTextSensitiveContentDetected.PolicyViolation`
         case text if "SensitiveContentDetected" in text:
             return CONTENT_FILTER
-        # Anthropic behind a gateway, of one image of many
-        case _ if _IS_LARGE_IMAGE.search(message):
-            return "image_too_large"
-        case _ if _IS_ODD_IMAGE.match(message):
-            return "invalid_image_format"
-        # OpenAI, without a code
-        case _ if message.startswith("The file type you uploaded is not supported"):
-            return "unsupported_file"
-        # Google, with a status of 400
-        case _ if message.startswith("User location is not supported for the API"):
-            return "unsupported_country_region_territory"
-        # LM Studio, with a status of 400
-        case _ if message.startswith("The model has crashed"):
-            return "internal_error"
         # new-api, of a channel without this API (QuantumNous/new-api 4535)
         case "convert_request_failed" if message.startswith("not implemented"):
             return "model_not_found"
-        case openai_code:
-            return openai_code or None
+    for phrase, meant in _CODES_OF_WORDS:
+        if re.search(phrase, message):
+            return meant
+    return word or None
 
 
+_CODES_OF_TYPES = {
+    # llama.cpp's code repeats the status (recorded, b10434 and b11434).
+    "exceed_context_size_error": "context_length_exceeded",
+    "hooks_failed": CONTENT_FILTER,  # Portkey's guardrails, with a status of 446
+}
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
-_IS_LARGE_IMAGE = re.compile(
-    r"\bimage\.source\b.{0,40}: (?:image exceeds \d|At least one of the image dimensions)"
+_CODES_OF_WORDS = (
+    # Anthropic behind a gateway, of one image of many
+    (
+        r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
+        r"|At least one of the image dimensions)",
+        "image_too_large",
+    ),
+    (
+        # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
+        # (github/copilot-cli 2030).
+        r"\A(?:The image data you provided does not represent a valid image"
+        r"|image media type (?:not supported|is required)"
+        # Kimi, of WebP
+        r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
+        # llama.cpp, Ollama and LM Studio, of a format such as WebP
+        r"|Failed to load image or audio file"
+        # Ollama; Google
+        r"|invalid image input\Z|Unable to process input image\b"
+        r"|Unable to submit request because it has a mimeType parameter with value image/"
+        # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|(?:\S{1,99}: )?(?:Could not process image"
+        r"|Image does not match the provided media))",
+        "invalid_image_format",
+    ),
+    # OpenAI, without a code
+    (r"\AThe file type you uploaded is not supported", "unsupported_file"),
+    # Google, with a status of 400
+    (
+        r"\AUser location is not supported for the API",
+        "unsupported_country_region_territory",
+    ),
+    # LM Studio, with a status of 400
+    (r"\AThe model has crashed", "internal_error"),
 )
-_IS_ODD_IMAGE = re.compile(
-    # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
-    # (github/copilot-cli 2030).
-    r"The image data you provided does not represent a valid image"
-    r"|image media type (?:not supported|is required)"
-    # Kimi, of WebP
-    r"|(?:400 )?(?:Invalid request: )?failed to decode image\b"
-    # llama.cpp, Ollama and LM Studio, of a format such as WebP
-    r"|Failed to load image or audio file"
-    # Ollama; Google
-    r"|invalid image input\Z|Unable to process input image\b"
-    r"|Unable to submit request because it has a mimeType parameter with value image/"
-    # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
-    r"|(?:\S{1,99}: )?(?:Could not process image|Image does not match the provided media)"
-)
+"""What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
 
 
@@ -892,35 +898,48 @@ _KEYS_OF_WORDS = (
 _REFUSED_BY_OPENROUTER = "Invalid Responses API request"
 """What OpenRouter says of a request that does not fit its types, with the code of a
 policy (openai/codex 18307, microsoft/agent-framework 3795)."""
-_NO_POLICY = (_REFUSED_BY_OPENROUTER, "Backend request failed with status ")
-"""Also with that code: what it says of a request that a server behind it refused."""
+_OF_A_POLICY = re.compile(
+    r"\binvalid prompt\b|flagged|polic(y|ies)|violat|safety|limited access",
+    re.IGNORECASE,
+)
+"""What OpenAI says where that code means one."""
 NUMBER_AFTER_DOT = re.compile(r"\.(\d{1,6})(?=\.|\Z)")
 """LM Studio joins the keys of a place with dots; so do OpenClaw and others, in words."""
 
 
-def _error_fields(wire: object) -> JsonObject:
-    """Return the fields of an error, wherever a server puts them."""
+def _innermost_error(wire: object) -> object:
+    """Return the fields or the words of an error, wherever a server puts them.
+
+    Of what Zod found, the list.
+    """
     # Bodies and the live event nest the error, the documented event is flat. FastAPI
     # puts what a server raised in `detail`.
     while True:
         if isinstance(wire, list):  # Google's gateways
             wire = wire[0] if wire else None
         if not isinstance(wire, Mapping):
-            break
+            return wire
         inner = wire.get("error") or wire.get("detail") or wire.get("errors")
         for issues in (inner, wire.get("issues")):
             if _are_issues(issues):
-                return _read_issues(as_list(issues))
+                return issues
         if isinstance(inner, list) and not wire.get("detail"):
             inner = next(iter(inner), None)  # Cloudflare's, in `error` or in `errors`
         for key in () if wire.get("message") else _AROUND_ERRORS:
             inner = inner or as_mapping(wire.get(key))
         if not isinstance(inner, Mapping) or not inner:
-            break
+            return wire
         wire = inner
-    if isinstance(wire, str):
-        return {"message": wire}
-    fields = as_mapping(wire)
+
+
+def _error_fields(wire: object) -> JsonObject:
+    """Return the fields of an error under the names that most servers give them."""
+    error = _innermost_error(wire)
+    if _are_issues(error):
+        return _read_issues(as_list(error))
+    if isinstance(error, str):
+        return {"message": error}
+    fields = as_mapping(error)
     # FastAPI, and so vLLM, lists what does not fit its types. A `loc` is like
     # `["body", "input", "list[Item]", 3, "Item", "id"]`: each form that a value could
     # have has a row, and names of types are in between. The most exact row counts.
@@ -969,6 +988,8 @@ _SAME_CODES = {
     "AllocationQuota.FreeTierOnly": "insufficient_quota",
     "SetLimitExceeded": "insufficient_quota",
     "data_inspection_failed": CONTENT_FILTER,
+    # OpenAI, in a stream, of a user whose access it has limited (anomalyco/opencode 15776)
+    "cyber_policy_violation": "cyber_policy",
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
@@ -1073,10 +1094,6 @@ def _inner_error(text: str) -> ApiError | None:
     return error._replace(code=told[1]) if told and not error.code else error
 
 
-_STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
-)
-"""What OpenAI's package for Python prints since it leaves out the body."""
 CODES_FOR_ANYTHING = (
     "",
     "server_error",
@@ -1085,10 +1102,6 @@ CODES_FOR_ANYTHING = (
     "upstream_error",
 )
 """What servers have for whatever was raised in them; the words may say what it was."""
-
-
-def _says_nothing(code: object) -> bool:
-    return not isinstance(code, str) or code in CODES_FOR_ANYTHING
 
 
 def _read_printed(text: str) -> object:
@@ -1107,7 +1120,17 @@ def _read_printed(text: str) -> object:
 
 
 _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal."""
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+
+Whatever a gateway writes may be in front of it.
+"""
+_STATUS_AND_WORDS = re.compile(
+    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+)
+"""What the one for Python prints since it leaves out the body.
+
+Without a body it counts at the beginning alone: later words may quote a chat.
+"""
 _PRINTED_ROWS = re.compile(r"\d{1,6} validation errors?:\n")
 """FastAPI's exception as a text, which vLLM and SGLang answer. Each of its rows repeats
 a part of the chat, the first one all of it (vllm-project/vllm 45273)."""
@@ -4088,6 +4111,60 @@ def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
 
 
 # --------------------------------------------------------------------------------------
+# sandbox.sandboxes
+#
+# The sandbox of the options that hold now, and those of earlier options.
+#
+# A call ends in the sandbox in which it began. So the sandbox of earlier options stays
+# until its last call has ended; then it is closed, and its packages are removed. All share
+# the limit of the server's runs.
+# --------------------------------------------------------------------------------------
+
+
+_Options = TypeVar("_Options", bound=Hashable)
+
+
+class Sandboxes(Generic[_Options]):
+    """Lends the sandbox of some options to each call."""
+
+    def __init__(
+        self,
+        make: Callable[[_Options, WorkspacePool], SandboxTools],
+        shared: WorkspacePool,
+    ) -> None:
+        """`shared` has the queue of all runs, and the packages of all sandboxes."""
+        self._make = make
+        self._shared = shared
+        self._sandboxes: dict[_Options, SandboxTools] = {}
+        self._calls = Counter[_Options]()
+        self._newest: _Options | None = None
+
+    @asynccontextmanager
+    async def lend(self, options: _Options) -> AsyncGenerator[SandboxTools, None]:
+        """Lend the sandbox of these options, which are those that hold now."""
+        if options not in self._sandboxes:
+            self._sandboxes[options] = self._make(options, self._shared)
+        self._newest = options
+        self._calls[options] += 1
+        try:
+            yield self._sandboxes[options]
+        finally:
+            self._calls[options] -= 1
+            for earlier in list(self._sandboxes):
+                if earlier != self._newest and not self._calls[earlier]:
+                    del self._calls[earlier]
+                    closed = self._sandboxes.pop(earlier, None)
+                    if closed:  # not by another call that ended meanwhile
+                        await closed.close()
+
+    async def close(self) -> None:
+        """Close all of them, whatever runs there."""
+        while self._sandboxes:
+            _, sandbox = self._sandboxes.popitem()
+            await sandbox.close()
+
+
+# --------------------------------------------------------------------------------------
 # owui_host.lookup
 #
 # The only module that imports `open_webui`.
@@ -4445,51 +4522,6 @@ async def give_files(call: SandboxCall, files: Sequence[SandboxFile]) -> list[st
         names = ", ".join(refused)
         return [f"Open WebUI did not store {names}, so the user does not see it."]
     return []
-
-
-# --------------------------------------------------------------------------------------
-# owui_sandbox.sandboxes
-#
-# The sandbox of the options that hold now, and those of earlier options.
-#
-# A call ends in the sandbox in which it began. So the sandbox of earlier options stays
-# until its last call has ended; then it is closed, and its packages are removed. All share
-# the limit of the server's runs.
-# --------------------------------------------------------------------------------------
-
-
-class Sandboxes:
-    """Lends the sandbox of some options to each call."""
-
-    def __init__(
-        self,
-        make: Callable[[str, WorkspacePool], SandboxTools],
-        shared: WorkspacePool,
-    ) -> None:
-        """`shared` has the queue of all runs, and the packages of all sandboxes."""
-        self._make = make
-        self._shared = shared
-        self._sandboxes: dict[str, SandboxTools] = {}
-        self._calls = Counter[str]()
-        self._newest = ""
-
-    @asynccontextmanager
-    async def lend(self, options: str) -> AsyncGenerator[SandboxTools, None]:
-        """Lend the sandbox of these options, which are those that hold now."""
-        if options not in self._sandboxes:
-            self._sandboxes[options] = self._make(options, self._shared)
-        self._newest = options
-        self._calls[options] += 1
-        try:
-            yield self._sandboxes[options]
-        finally:
-            self._calls[options] -= 1
-            for earlier in list(self._sandboxes):
-                if earlier != self._newest and not self._calls[earlier]:
-                    del self._calls[earlier]
-                    closed = self._sandboxes.pop(earlier, None)
-                    if closed:  # not by another call that ended meanwhile
-                        await closed.close()
 
 
 # --------------------------------------------------------------------------------------
