@@ -17,14 +17,13 @@ from openai_responses.causes import (
     SAFETY_STOPS,
     WRONG_KEY,
 )
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import Endpoint, bare_key
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import load_json
 from openai_responses.models.resolve import resolve_model
 from openai_responses.recent_texts import UserReports
 from owui_administration.host import user_groups
 from shells.administration import CallFacts, EndpointTrial
-from shells.endpoint_valves import bare_key
 from shells.valve_texts import describe_mistake, fits_pattern, json_mistake
 
 _UNREADABLE = (

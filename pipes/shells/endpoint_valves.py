@@ -3,24 +3,11 @@
 import os
 from collections.abc import Mapping
 
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import Endpoint, bare_key
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import parse_string_map
 from settings.shared_valves import SharedValves
 from shells.valve_messages import HEADERS_EXAMPLE, Shell, valve_error
-
-_AROUND_KEYS = (
-    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
-)
-_SCHEME = "bearer "
-
-
-def bare_key(text: str) -> str:
-    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
-    key = text.strip(_AROUND_KEYS)
-    if key.lower().startswith(_SCHEME):
-        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
-    return key
 
 
 def environment_key() -> str:

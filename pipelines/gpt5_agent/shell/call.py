@@ -24,7 +24,7 @@ from manifold.request_settings import (
     settings_of_valves,
     with_chosen_tags,
 )
-from openai_responses.endpoint import Endpoint
+from openai_responses.endpoint import Endpoint, bare_key
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number, well_formed
 from openai_responses.loop.attempt import Limits
@@ -37,7 +37,6 @@ from openai_responses.requests.parameters import hash_ids, read_bool
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from shells.endpoint_valves import (
-    bare_key,
     endpoint_of_valves,
     environment_key,
     missing_key_error,

@@ -17,6 +17,7 @@ from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.sealing import pipelines_folder, reveal_secret
 from gpt5_agent.shell.valves import Valves, ValveSettings
 from gpt5_agent.tools.confirmations import read_tool_calls
+from openai_responses.endpoint import bare_key
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.redaction import describe_exception
@@ -26,7 +27,6 @@ from sandbox.options import build_sandbox_limits
 from sandbox.sandboxes import Sandboxes
 from sandbox.tools import OfferedFile, SandboxTools
 from sandbox.workspaces import WorkspaceKey, WorkspacePool
-from shells.endpoint_valves import bare_key
 
 TERMINAL_WORKSPACE = WorkspaceKey("", "terminal")
 _WORKSPACE_LOST = (

@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from manifold.request_settings import request_timeouts
-from openai_responses.endpoint import Endpoint, connection_secrets
+from openai_responses.endpoint import Endpoint, bare_key, connection_secrets
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import JsonObject, parse_string_map, value_at
 from openai_responses.loop.attempt import Limits
@@ -33,7 +33,6 @@ from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Va
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
-    bare_key,
     endpoint_of_valves,
     missing_key_error,
     read_headers,

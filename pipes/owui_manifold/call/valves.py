@@ -5,11 +5,12 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
+from openai_responses.endpoint import bare_key
 from owui_manifold.call.expert import PipeExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import page_schema, valve
-from shells.endpoint_valves import bare_key, environment_key
+from shells.endpoint_valves import environment_key
 from shells.valve_texts import comma_list
 
 _LogLevel = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
