@@ -9942,6 +9942,18 @@ Compatibility = Literal["auto", "openai", "strict"]
 server of the Responses API takes. `auto`: its address says which."""
 
 _AZURE_HOSTS = (".azure.com", ".azure.us", ".azure.cn")
+_AROUND_KEYS = (
+    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
+)
+_SCHEME = "bearer "
+
+
+def bare_key(text: str) -> str:
+    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
+    key = text.strip(_AROUND_KEYS)
+    if key.lower().startswith(_SCHEME):
+        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
+    return key
 
 
 @dataclass(frozen=True, slots=True)
@@ -22481,20 +22493,6 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 #
 # Where requests go, by the valves that pipe and agents have in common.
 # --------------------------------------------------------------------------------------
-
-
-_AROUND_KEYS = (
-    " \t\r\n\"'`\N{LEFT DOUBLE QUOTATION MARK}\N{RIGHT DOUBLE QUOTATION MARK}"
-)
-_SCHEME = "bearer "
-
-
-def bare_key(text: str) -> str:
-    """Return a key without what is copied with it: quotes, and `Bearer` of a header."""
-    key = text.strip(_AROUND_KEYS)
-    if key.lower().startswith(_SCHEME):
-        key = key[len(_SCHEME) :].strip(_AROUND_KEYS)
-    return key
 
 
 def environment_key() -> str:
