@@ -380,3 +380,23 @@ async def test_options_that_a_server_took_before_stay(
         for request in asked:
             events = await report(runs.connections, server.endpoint, request)
     assert Told(events).repairs == [repair]
+
+
+async def test_what_is_named_after_blind_steps_is_repaired(runs: Runs) -> None:
+    """Those steps do not count for the limit of repairs that a refusal names."""
+    unclear = refusing({"message": "The input holds a call that cannot be read."})
+    named = [
+        refusing({"message": f"Unknown parameter: '{name}'.", "param": name})
+        for name in ("include", "reasoning.summary")
+    ]
+    chat = [USER, ANSWER, LOOKED, {**OUTPUT, "output": "No."}, USER]
+
+    told = await runs.against(
+        *(unclear, unclear, unclear, *named, OK),
+        request=asking(input=chat),
+        within=TWICE,
+        compatibility="openai",
+    )
+
+    assert told.kind == "completed"
+    assert told.repairs[-2:] == ["include", "reasoning.summary"]
