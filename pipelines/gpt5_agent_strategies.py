@@ -15449,7 +15449,9 @@ class _NextAttempt:
         self.request = request
         self._limits = limits
         self._retries = 0
-        self._repaired = 0
+        self._named = 0
+        """How many repairs the refusals have named. Steps that were taken blindly do not
+        count: less of the chat does not bring what a refusal names after them."""
         self._loading_seconds = 0.0
         """For which the server's model has been waited for."""
 
@@ -15479,8 +15481,9 @@ class _NextAttempt:
         # and only if that did not help less of the chat: a step that coincides with a
         # server's recovery must not look like a cure.
         sent = self.request.sent()
-        tried = find_repair(sent, failure, self._repaired)
+        tried = find_repair(sent, failure, self._named)
         if tried is not None:
+            self._named += 1
             return self._repair(sent, tried), 0.0
         policy = self._limits.retries
         wait = loading_wait(policy, self._loading_seconds, failure)
@@ -15507,7 +15510,6 @@ class _NextAttempt:
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
         """Change the request; return the status that tells it."""
         subject = Refusal(tried.error, sent).subject
-        self._repaired += 1
         repairs = (*self.request.repairs, tried.repair)
         self.request = self.request.model_copy(update={"repairs": repairs})
         reason = f"{subject} {tried.error.message}".strip()
