@@ -63,7 +63,6 @@ from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
     PERMIT_NOTHING,
-    SIMPLIFYING,
     AnswersAsTexts,
     AskForStream,
     AskToContinue,
@@ -92,10 +91,10 @@ from openai_responses.repairs.request_repairs import (
     StateIds,
     StateInstructions,
     TextOutputs,
-    before_repairs,
     may_lose_field,
     outer_name,
     value_digest,
+    whole_tools,
 )
 from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
 from openai_responses.tool_kinds import CALLED_BY_NAME
@@ -697,7 +696,7 @@ def _without_tool(
         if name not in known:
             yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
     own = tool
-    for whole in declared_tools(before_repairs(sent, SIMPLIFYING)):
+    for whole in whole_tools(sent):
         is_same_type = whole.get("type") == tool.get("type")
         if is_same_type and tool_name(whole)[:_MAX_NAME] == name:
             own = whole

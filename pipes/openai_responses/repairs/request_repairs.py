@@ -298,8 +298,7 @@ class LeaveOutTool(RequestRepair):
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, where the tool may be a simpler one."""
-        tools = declared_tools(before_repairs(sent, SIMPLIFYING))
-        return any(json_digest(tool) == self.digest for tool in tools)
+        return any(json_digest(tool) == self.digest for tool in whole_tools(sent))
 
     def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
@@ -348,11 +347,9 @@ class PlainSchemas(RequestRepair):
     name: str = ""
     """Of the one function; empty for all."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server cannot read a tool's parameters: sending simpler ones."
-        )
+    message = (
+        "The model's server cannot read a tool's parameters: sending simpler ones."
+    )
 
     def apply(self, payload: Payload) -> Payload:
         tools = list(map(self._simplify, as_list(payload.get("tools"))))
@@ -407,7 +404,7 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
-SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
+_SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
 """Repairs that change the schemas of tools."""
 
 
@@ -865,7 +862,7 @@ def sent_request(
     """
     repaired, rows = _place_items(payload, repairs, names=names)
     # A tool is left out by the digest of its own schema, so simpler ones come last.
-    for repair in sorted(repairs, key=lambda repair: isinstance(repair, SIMPLIFYING)):
+    for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
         is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
@@ -911,13 +908,15 @@ def _place_items(
     return {**lowered, "input": [row.item for row in rows]}, rows
 
 
-def before_repairs(sent: SentRequest, kinds: tuple[type, ...]) -> Payload:
-    """Return what would have been sent without the repairs of these kinds."""
+def whole_tools(sent: SentRequest) -> list[Item]:
+    """Return the tools of a request as they were before repairs made them simpler."""
     others: list[Repair] = []
     for repair in sent.repairs:
-        if isinstance(repair, Repair) and not isinstance(repair, kinds):
+        if isinstance(repair, Repair) and not isinstance(repair, _SIMPLIFYING):
             others.append(repair)
-    return repair_request(dict(sent.asked), others)
+    if len(others) == len(sent.repairs):  # none did; a chat takes long to repair again
+        return declared_tools(sent.payload)
+    return declared_tools(repair_request(dict(sent.asked), others))
 
 
 def outer_name(path: str) -> str:
