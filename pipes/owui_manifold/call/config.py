@@ -126,7 +126,7 @@ def read_config(
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
     own, refused = _permitted_choices(chosen, permitted)
-    own_key = bare_key(own.API_KEY)
+    own_key = typed_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
         own_key = ""
@@ -159,7 +159,7 @@ def read_config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, bare_key(own.API_KEY), *remote.secrets),
+        secrets=_secrets(valves, typed_key, *remote.secrets),
         problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,

@@ -182,6 +182,10 @@ _UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
 """Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
 
 
+def _byte_length(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
 def _count_bytes(sent: object) -> int:
     """Return about how much text the model reads in a JSON value, names left out."""
     count = 0
@@ -189,7 +193,7 @@ def _count_bytes(sent: object) -> int:
     while left:
         part = left.pop()
         if isinstance(part, str):
-            count += len(part.encode("utf-8", "replace"))
+            count += _byte_length(part)
         elif isinstance(part, Mapping):
             for name, inner in part.items():
                 # A tool may have an argument of such a name, which is described.
@@ -301,7 +305,7 @@ class _RunCounts:
         """Note what an event brings of the current response."""
         match event:
             case TextDelta():
-                self._bytes = (self._bytes or 0) + _count_bytes(event.text)
+                self._bytes = (self._bytes or 0) + _byte_length(event.text)
             case ItemAdded() if maker_of(event.item).type:
                 self._bytes = self._bytes or 0
                 # A search, and a container, cost from their beginning; a picture once
