@@ -148,8 +148,10 @@ class ChatJudge:
                     requests.append(request)
         if requests:
             # A server chooses the ids of its calls: no two have one reference.
-            distinct = {card_reference(request): request for request in requests[::-1]}
-            self.requests = list(distinct.values())[::-1][:MAX_QUESTIONS]
+            distinct: dict[str, ToolCallRequested] = {}
+            for request in requests:
+                distinct.setdefault(card_reference(request), request)
+            self.requests = list(distinct.values())[:MAX_QUESTIONS]
             self.question = build_question_call(self.requests, self._sign)
             return Judgment(_build_verdicts(calls, refusals, ()), self.question)
 
