@@ -5884,8 +5884,7 @@ class LeaveOutTool(RequestRepair):
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, where the tool may be a simpler one."""
-        tools = declared_tools(before_repairs(sent, SIMPLIFYING))
-        return any(json_digest(tool) == self.digest for tool in tools)
+        return any(json_digest(tool) == self.digest for tool in whole_tools(sent))
 
     def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
@@ -5934,11 +5933,9 @@ class PlainSchemas(RequestRepair):
     name: str = ""
     """Of the one function; empty for all."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server cannot read a tool's parameters: sending simpler ones."
-        )
+    message = (
+        "The model's server cannot read a tool's parameters: sending simpler ones."
+    )
 
     def apply(self, payload: Payload) -> Payload:
         tools = list(map(self._simplify, as_list(payload.get("tools"))))
@@ -5993,7 +5990,7 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
-SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
+_SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
 """Repairs that change the schemas of tools."""
 
 
@@ -6451,7 +6448,7 @@ def sent_request(
     """
     repaired, rows = _place_items(payload, repairs, names=names)
     # A tool is left out by the digest of its own schema, so simpler ones come last.
-    for repair in sorted(repairs, key=lambda repair: isinstance(repair, SIMPLIFYING)):
+    for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
         is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
@@ -6497,13 +6494,15 @@ def _place_items(
     return {**lowered, "input": [row.item for row in rows]}, rows
 
 
-def before_repairs(sent: SentRequest, kinds: tuple[type, ...]) -> Payload:
-    """Return what would have been sent without the repairs of these kinds."""
+def whole_tools(sent: SentRequest) -> list[Item]:
+    """Return the tools of a request as they were before repairs made them simpler."""
     others: list[Repair] = []
     for repair in sent.repairs:
-        if isinstance(repair, Repair) and not isinstance(repair, kinds):
+        if isinstance(repair, Repair) and not isinstance(repair, _SIMPLIFYING):
             others.append(repair)
-    return repair_request(dict(sent.asked), others)
+    if len(others) == len(sent.repairs):  # none did; a chat takes long to repair again
+        return declared_tools(sent.payload)
+    return declared_tools(repair_request(dict(sent.asked), others))
 
 
 def outer_name(path: str) -> str:
@@ -7330,7 +7329,7 @@ def _without_tool(
         if name not in known:
             yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
     own = tool
-    for whole in declared_tools(before_repairs(sent, SIMPLIFYING)):
+    for whole in whole_tools(sent):
         is_same_type = whole.get("type") == tool.get("type")
         if is_same_type and tool_name(whole)[:_MAX_NAME] == name:
             own = whole
@@ -29280,8 +29279,10 @@ class ChatJudge:
                     requests.append(request)
         if requests:
             # A server chooses the ids of its calls: no two have one reference.
-            distinct = {card_reference(request): request for request in requests[::-1]}
-            self.requests = list(distinct.values())[::-1][:MAX_QUESTIONS]
+            distinct: dict[str, ToolCallRequested] = {}
+            for request in requests:
+                distinct.setdefault(card_reference(request), request)
+            self.requests = list(distinct.values())[:MAX_QUESTIONS]
             self.question = build_question_call(self.requests, self._sign)
             return Judgment(_build_verdicts(calls, refusals, ()), self.question)
 

@@ -5873,8 +5873,7 @@ class LeaveOutTool(RequestRepair):
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, where the tool may be a simpler one."""
-        tools = declared_tools(before_repairs(sent, SIMPLIFYING))
-        return any(json_digest(tool) == self.digest for tool in tools)
+        return any(json_digest(tool) == self.digest for tool in whole_tools(sent))
 
     def apply(self, payload: Payload) -> Payload:
         return _offer_alone(payload, lambda tool: json_digest(tool) != self.digest)
@@ -5923,11 +5922,9 @@ class PlainSchemas(RequestRepair):
     name: str = ""
     """Of the one function; empty for all."""
 
-    @property
-    def message(self) -> str:
-        return (
-            "The model's server cannot read a tool's parameters: sending simpler ones."
-        )
+    message = (
+        "The model's server cannot read a tool's parameters: sending simpler ones."
+    )
 
     def apply(self, payload: Payload) -> Payload:
         tools = list(map(self._simplify, as_list(payload.get("tools"))))
@@ -5982,7 +5979,7 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
-SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
+_SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
 """Repairs that change the schemas of tools."""
 
 
@@ -6440,7 +6437,7 @@ def sent_request(
     """
     repaired, rows = _place_items(payload, repairs, names=names)
     # A tool is left out by the digest of its own schema, so simpler ones come last.
-    for repair in sorted(repairs, key=lambda repair: isinstance(repair, SIMPLIFYING)):
+    for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
         is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
@@ -6486,13 +6483,15 @@ def _place_items(
     return {**lowered, "input": [row.item for row in rows]}, rows
 
 
-def before_repairs(sent: SentRequest, kinds: tuple[type, ...]) -> Payload:
-    """Return what would have been sent without the repairs of these kinds."""
+def whole_tools(sent: SentRequest) -> list[Item]:
+    """Return the tools of a request as they were before repairs made them simpler."""
     others: list[Repair] = []
     for repair in sent.repairs:
-        if isinstance(repair, Repair) and not isinstance(repair, kinds):
+        if isinstance(repair, Repair) and not isinstance(repair, _SIMPLIFYING):
             others.append(repair)
-    return repair_request(dict(sent.asked), others)
+    if len(others) == len(sent.repairs):  # none did; a chat takes long to repair again
+        return declared_tools(sent.payload)
+    return declared_tools(repair_request(dict(sent.asked), others))
 
 
 def outer_name(path: str) -> str:
@@ -7319,7 +7318,7 @@ def _without_tool(
         if name not in known:
             yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
     own = tool
-    for whole in declared_tools(before_repairs(sent, SIMPLIFYING)):
+    for whole in whole_tools(sent):
         is_same_type = whole.get("type") == tool.get("type")
         if is_same_type and tool_name(whole)[:_MAX_NAME] == name:
             own = whole
@@ -28280,7 +28279,7 @@ def read_config(
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
     own, refused = _permitted_choices(chosen, permitted)
-    own_key = bare_key(own.API_KEY)
+    own_key = typed_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
         own_key = ""
@@ -28313,7 +28312,7 @@ def read_config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, bare_key(own.API_KEY), *remote.secrets),
+        secrets=_secrets(valves, typed_key, *remote.secrets),
         problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,
@@ -33589,6 +33588,10 @@ _UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
 """Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
 
 
+def _byte_length(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
+
+
 def _count_bytes(sent: object) -> int:
     """Return about how much text the model reads in a JSON value, names left out."""
     count = 0
@@ -33596,7 +33599,7 @@ def _count_bytes(sent: object) -> int:
     while left:
         part = left.pop()
         if isinstance(part, str):
-            count += len(part.encode("utf-8", "replace"))
+            count += _byte_length(part)
         elif isinstance(part, Mapping):
             for name, inner in part.items():
                 # A tool may have an argument of such a name, which is described.
@@ -33708,7 +33711,7 @@ class _RunCounts:
         """Note what an event brings of the current response."""
         match event:
             case TextDelta():
-                self._bytes = (self._bytes or 0) + _count_bytes(event.text)
+                self._bytes = (self._bytes or 0) + _byte_length(event.text)
             case ItemAdded() if maker_of(event.item).type:
                 self._bytes = self._bytes or 0
                 # A search, and a container, cost from their beginning; a picture once
