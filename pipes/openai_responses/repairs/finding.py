@@ -58,7 +58,7 @@ from openai_responses.repairs.chat_repairs import (
     is_from_user,
     plain_item,
 )
-from openai_responses.repairs.refusal import Refusal, SentRequest
+from openai_responses.repairs.refusal import Refusal, SentRequest, outer_name
 from openai_responses.repairs.request_repairs import (
     GUARDS,
     MAY_BE_LEFT_OUT,
@@ -92,7 +92,6 @@ from openai_responses.repairs.request_repairs import (
     StateInstructions,
     TextOutputs,
     may_lose_field,
-    outer_name,
     value_digest,
     whole_tools,
 )

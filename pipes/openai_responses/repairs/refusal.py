@@ -310,6 +310,12 @@ class Place(NamedTuple):
         return tools[number] if number < len(tools) else None
 
 
+def outer_name(path: str) -> str:
+    """Return the parameter that a path is in, like `include` of `include[1]`."""
+    # Servers join the keys of a path with dots, brackets or slashes.
+    return re.split(r"\W", path)[0]
+
+
 class Refusal:
     """What a server said about a request that it refused."""
 
@@ -417,8 +423,8 @@ class Refusal:
         match = _PATH_IN_FRONT.match(self.words)
         if self.named_parameter or match is None:
             return ""
-        outer = match[1].partition(".")[0]
-        if outer not in self.sent.payload or self._own.could_say(match[0]):
+        is_sent = outer_name(match[1]) in self.sent.payload
+        if not is_sent or self._own.could_say(match[0]):
             return ""
         return NUMBER_AFTER_DOT.sub(r"[\1]", match[1])
 
@@ -429,10 +435,10 @@ class Refusal:
         A `param` may be a word for the server's own check, and the words the place.
         """
         named = self.named_path
-        if re.split(r"\W", named)[0] in self.sent.payload:
+        if outer_name(named) in self.sent.payload:
             return named
         in_words = self._parameter_in_words
-        has_words = in_words.partition(".")[0] in self.sent.payload
+        has_words = outer_name(in_words) in self.sent.payload
         return in_words if has_words or not named else named
 
     @property

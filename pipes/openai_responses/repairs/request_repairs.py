@@ -919,11 +919,6 @@ def whole_tools(sent: SentRequest) -> list[Item]:
     return declared_tools(repair_request(dict(sent.asked), others))
 
 
-def outer_name(path: str) -> str:
-    """Return the parameter of a path inside of it, like `include[1]`."""
-    return re.split(r"[.\[]", path)[0]
-
-
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
     """Return the types of items that a server does not take."""
     return {repair.kind for repair in repairs if isinstance(repair, LowerItems)}

@@ -33,7 +33,7 @@ from openai_responses.repairs.finding import (
     find_repair,
     may_be_repaired,
 )
-from openai_responses.repairs.refusal import OwnTexts, Refusal
+from openai_responses.repairs.refusal import OwnTexts, Refusal, outer_name
 from openai_responses.repairs.request_repairs import (
     AnswersAsTexts,
     AskForStream,
@@ -1658,3 +1658,33 @@ def test_model_without_a_route_for_the_parameters_gets_fewer(lack: str) -> None:
     tried = repairs_in_turn(Failure(404, error))
     assert tried[:2] == [LeaveOutOptions(), LeaveOutFunctions()]
     assert not find(error, 404).is_lasting
+
+
+@pytest.mark.parametrize(
+    ("param", "message", "path", "outer"),
+    [
+        # Recorded.
+        ("temperature", "Unsupported parameter.", "temperature", "temperature"),
+        ("reasoning.effort", "Unsupported value.", "reasoning.effort", "reasoning"),
+        (
+            "input[3].output[0].file_data",
+            "No.",
+            "input[3].output[0].file_data",
+            "input",
+        ),
+        # Other servers.
+        ("include[1]", "Invalid value", "include[1]", "include"),
+        ("tools/0/name", "Invalid value", "tools/0/name", "tools"),
+        ("safety_identifier: x", "No.", "safety_identifier: x", "safety_identifier"),
+        ("validation_error", "Unknown parameter: 'include'.", "include", "include"),
+        (None, "Unknown parameter: 'text.verbosity'.", "text.verbosity", "text"),
+        (None, "input.1.summary: Invalid input", "input[1].summary", "input"),
+    ],
+)
+def test_path_belongs_to_the_parameter_that_it_begins_with(
+    param: str | None, message: str, path: str, outer: str
+) -> None:
+    """Whatever sign follows the name."""
+    sent = asking(safety_identifier="u").sent()
+    named = Refusal(ApiError(param=param, message=message), sent).parameter
+    assert (named, outer_name(named)) == (path, outer)
