@@ -380,9 +380,6 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-MAX_SEARCHED = 2000
-"""Characters of a message; what follows may quote a chat."""
-
 
 def find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says.
@@ -392,7 +389,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -405,7 +402,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):

@@ -39,7 +39,8 @@ from openai_responses.json_input import (
 from openai_responses.waits import seconds_until, wait_in_words
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
-
+_MAX_SEARCHED = 2000
+"""Characters of a message."""
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
@@ -95,6 +96,11 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
+    def beginning(self) -> str:
+        """The words that tell its cause; what follows them may quote a chat."""
+        return self.message[:_MAX_SEARCHED]
+
+    @property
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
@@ -102,7 +108,7 @@ class ApiError(NamedTuple):
     @property
     def wait(self) -> float | None:
         """The seconds to wait that its words or a field name, None if there are none."""
-        wait = wait_in_words(self.message)
+        wait = wait_in_words(self.beginning)
         if wait is None and self.reset is not None:
             return seconds_until(self.reset)
         return wait
@@ -484,7 +490,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
     # DIAL, next to a server's own words (epam/statgpt-backend 199)
-    values.append(wait_in_words(as_text(fields.get("display_message"))))
+    words = as_text(fields.get("display_message"))
+    values.append(wait_in_words(words[:_MAX_SEARCHED]))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:

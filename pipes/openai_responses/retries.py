@@ -14,7 +14,7 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
-from openai_responses.causes import MAX_SEARCHED, REJECTED, has_no_credit
+from openai_responses.causes import REJECTED, has_no_credit
 from openai_responses.endings import MESSAGES, cause_word, failure_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
@@ -102,8 +102,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:MAX_SEARCHED]
-    is_loading = failure.status == 503 and _LOADING.search(words) is not None
+    is_loading = failure.status == 503 and _LOADING.search(failure.error.beginning)
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
 

@@ -18,8 +18,6 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-_MAX_WAIT_WORDS = 2000
-"""Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
@@ -34,7 +32,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
 
 
