@@ -187,6 +187,8 @@ class CheckedCall(PipeCall):
 
     endpoint: Endpoint
     """Where its requests go."""
+    models: Mapping[str, ResolvedModel]
+    """The administrator's models and the agents, by name; no user can change them."""
     model: ResolvedModel
     """What answers it."""
     agent: AgentMode | None
@@ -214,7 +216,7 @@ class CheckedCall(PipeCall):
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""
-        return resolve_model(name, named_models(self.valves))
+        return resolve_model(name, self.models)
 
     def retirement(self, name: str) -> str:
         """Return the notice about the end of a model, if it is near.
@@ -233,10 +235,13 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
     """
     caller = call.caller
     config = call.config
-    chosen = resolve_model(caller.model, named_models(config.valves))
+    models = named_models(config.valves)
+    chosen = resolve_model(caller.model, models)
     agent = None
     if not caller.task:
         agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
     listed = call.memory.listed.as_listed(chosen, endpoint)
     model = answering_model(listed, endpoint)
-    return CheckedCall(**vars(call), endpoint=endpoint, model=model, agent=agent)
+    return CheckedCall(
+        **vars(call), endpoint=endpoint, models=models, model=model, agent=agent
+    )
