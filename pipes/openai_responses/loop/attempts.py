@@ -15,7 +15,7 @@ from openai_responses.causes import FLEX_UNAVAILABLE, is_final
 from openai_responses.clock import random_fraction
 from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import Failure, MalformedEvent, ResponsesError
+from openai_responses.errors import Failure, MalformedEvent
 from openai_responses.items import is_call, json_digest, open_calls
 from openai_responses.json_input import as_text
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
@@ -152,11 +152,16 @@ class _NextAttempt:
         failure = _retriable_failure(attempt)
         if failure is None or attempt.has_shown:
             return None, 0.0
-        is_unrefused_background = (
-            self.request.runs_in_background and not attempt.response.refusal
-        )
-        if is_unrefused_background and _may_run_on_server(attempt.error):
-            return None, 0.0
+        if self.request.runs_in_background and not attempt.response.refusal:
+            # A response whose id is unknown continues at the server; sent again, it would
+            # be billed twice. So it is sent again only if nothing arrived there, or the
+            # API itself refused it: a gateway does not tell what happened behind it.
+            error = attempt.error
+            if error is None or error.was_sent:
+                return None, 0.0
+            is_asked_to_retry = error.failure and error.failure.should_retry
+            if error.status in _GATEWAY_STATUS and not is_asked_to_retry:
+                return None, 0.0
         may_leave_flex = self._limits.flex_falls_back
         is_flex = self.request.service_tier == "flex"
         if may_leave_flex and is_flex and failure.error.code == FLEX_UNAVAILABLE:
@@ -228,16 +233,3 @@ def _retriable_failure(attempt: Attempt) -> Failure | None:
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *CLOUDFLARE_STATUS})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-def _may_run_on_server(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
-    """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry

@@ -370,15 +370,6 @@ class ResponseState:
                 return position
         return None
 
-    def _has_brought(self, position: int | None, kind: str) -> bool:
-        """Say whether the text of a part has come before the part ends.
-
-        Servers number parts, and name them, in other ways than their texts.
-        """
-        if position is None:
-            return item_type(_OPENED_BY[kind]) in self._types
-        return position in self._ended or self._open[position].has_text
-
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
 
@@ -449,8 +440,15 @@ class ResponseState:
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None and not item_id:
             position = self._find_unnamed(index, kind)
-        if isinstance(event, PartDone) and self._has_brought(position, kind):
-            return []
+        if isinstance(event, PartDone):
+            # Servers number parts, and name them, in other ways than their texts: what an
+            # end brings is shown only where nothing has come before it.
+            if position is None:
+                has_come = item_type(_OPENED_BY[kind]) in self._types
+            else:
+                has_come = position in self._ended or self._open[position].has_text
+            if has_come:
+                return []
         if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
@@ -548,7 +546,13 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
-        item = _with_citations(item, self._citations.pop(position, []))
+        citations = self._citations.pop(position, [])
+        parts = content_parts(item.get("content")) if citations else []
+        has_own = any(part.get("annotations") for part in parts)
+        if parts and not has_own and item_type(item) == "message":
+            # Some servers tell them in events alone; the text that ends last has them.
+            cited = {**parts[-1], "annotations": citations}
+            item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
@@ -602,8 +606,14 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
-            if not error and _is_filtered(response):
-                error = {"code": CONTENT_FILTER}
+            if (
+                not error
+            ):  # a filter of Azure's may tell no more than that it stopped it
+                reason = as_mapping(response.get("incomplete_details")).get("reason")
+                filters = content_parts(response.get("content_filters"))
+                is_blocked = any(row.get("blocked") is True for row in filters)
+                if is_blocked or reason == CONTENT_FILTER:
+                    error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -763,16 +773,6 @@ def _in_api_form(item: Item) -> Item:
     return api_item
 
 
-def _with_citations(item: Item, citations: list[Item]) -> Item:
-    """Return a message with what only events said of its text."""
-    parts = content_parts(item.get("content"))
-    has_own = any(part.get("annotations") for part in parts)
-    if not citations or not parts or has_own or item_type(item) != "message":
-        return item
-    cited = {**parts[-1], "annotations": citations}
-    return {**item, "content": [*parts[:-1], cited]}
-
-
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
@@ -875,14 +875,6 @@ def _is_answer(item: Item) -> bool:
 def _lacks_call_id(item: Item) -> bool:
     """Say whether `item` is a call that gets its `call_id` here, when it has ended."""
     return is_call(item) and not as_text(item.get("call_id"))
-
-
-def _is_filtered(response: JsonObject) -> bool:
-    """Say whether a filter of Azure stopped a response, which may be all it tells."""
-    details = as_mapping(response.get("incomplete_details"))
-    filters = content_parts(response.get("content_filters"))
-    is_blocked = any(row.get("blocked") is True for row in filters)
-    return is_blocked or details.get("reason") == CONTENT_FILTER
 
 
 def _ending_of(status: str, response: JsonObject) -> Ending:

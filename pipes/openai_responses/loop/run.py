@@ -255,8 +255,20 @@ class _Rounds:
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
-                for event in self._answer_approval(request, refusal):
+                response: Item = {
+                    "type": "mcp_approval_response",
+                    "approval_request_id": request.get("id"),
+                    "approve": refusal is None,
+                }
+                if refusal is None:  # the remote call will appear itself
+                    self._inputs.append(response)
+                    self._add_item(response)
+                    continue
+                self._inputs.append({**response, "reason": refusal})
+                call, denied = refused_pair(request, refusal)
+                for event in self._show_call({**call, "id": f"fc_{call['call_id']}"}):
                     yield event
+                yield ToolOutput(self._add_item(denied), denied, failed=True)
             async with aclosing(self._make_calls(judgment, toolset)) as outputs:
                 async for made in outputs:
                     yield made
@@ -404,24 +416,6 @@ class _Rounds:
         index = self._next_index
         self._next_index += 1
         return index
-
-    def _answer_approval(
-        self, request: Item, refusal: str | None
-    ) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        if refusal is None:
-            self._inputs.append(response)
-            self._add_item(response)
-            return
-        self._inputs.append({**response, "reason": refusal})
-        call, output = refused_pair(request, refusal)
-        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
-        yield ToolOutput(self._add_item(output), output, failed=True)
 
     def build_end(self) -> RunDone:
         """Return the end of the run: its own, or that of a task that stopped it."""

@@ -320,7 +320,14 @@ class TaggedThoughts:
             messages = self._messages.values()
             return [*chain.from_iterable(each.read_rest() for each in messages), event]
         if isinstance(event, HiddenMessage):
-            return self._hide(event)
+            # It repeats the message before it, whose thought is shown; its own is not.
+            hidden = self._add_message(event)
+            hidden.read_rest()
+            _, answer = self._split(event.item)
+            if answer is None:
+                return []
+            hidden.text_index = next(self._free_indexes)
+            return [HiddenMessage(hidden.text_index, answer)]
         if isinstance(event, ToolOutput):  # of a tool of the server's own
             own_index = self._index_of(event.output_index)
             return [event._replace(output_index=own_index)]
@@ -372,16 +379,6 @@ class TaggedThoughts:
             return [*begun, event._replace(output_index=index)]
         self._add_message(event)
         return []
-
-    def _hide(self, event: HiddenMessage) -> list[RunEvent]:
-        """Return a message that repeats the one before it, without its thought."""
-        message = self._add_message(event)
-        message.read_rest()
-        _, answer = self._split(event.item)
-        if answer is None:
-            return []
-        message.text_index = next(self._free_indexes)
-        return [HiddenMessage(message.text_index, answer)]
 
     def _add_message(self, event: ItemAdded | HiddenMessage) -> _TaggedMessage:
         message = _TaggedMessage(
