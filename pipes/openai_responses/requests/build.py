@@ -31,7 +31,6 @@ from openai_responses.json_input import (
     clamp_number,
     parse_json_object,
 )
-from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.refusal import SentRequest
@@ -217,18 +216,28 @@ def build_request(
     if given.get("logprobs") is True and takes_sampling:
         includes.append(_LOGPROBS)
 
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
+
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _build_text(facts, given, settings),
+        "text": text or None,
         "tools": tools or None,
         "include": [name for name in includes if name] or None,
         **settings.defaults,
         **passed_on,
     }
-    fields |= _background_fields(fields, settings)
+    if settings.background:
+        fields |= {"background": True, "store": settings.background_store}
+        window = settings.completion_window
+        if window and fields.get("service_tier") in (None, "auto", "default"):
+            fields["background_options"] = {"completion_window": window}
+            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     if reasons:
         fields["reasoning"] = _build_reasoning(model, effort, given, settings)
     if not takes_sampling:
@@ -240,22 +249,6 @@ def build_request(
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
     return ResponsesRequest(**fields)
-
-
-def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]:
-    """Return the fields that make the answer one in the background, if it is to be."""
-    if not settings.background:
-        return {}
-    background: dict[str, Any] = {
-        "background": True,
-        "store": settings.background_store,
-    }
-    is_standard = fields.get("service_tier") in (None, "auto", "default")
-    if settings.completion_window and is_standard:
-        window = settings.completion_window
-        background["background_options"] = {"completion_window": window}
-        background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
-    return background
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -278,17 +271,6 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
     return kept, messages
-
-
-def _build_text(
-    facts: ModelFacts, given: JsonObject, settings: Settings
-) -> dict[str, Any] | None:
-    """Return the `text` of a request; the caller's own keys have priority."""
-    text: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = text.pop("verbosity", None) or settings.verbosity
-    if verbosity and facts.verbosity:
-        text["verbosity"] = verbosity
-    return text or None
 
 
 def _build_reasoning(

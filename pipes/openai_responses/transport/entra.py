@@ -74,7 +74,12 @@ class EntraTokens:
                 if self._failures > earlier_failures and failed_scope == scope:
                     raise InvalidRequest(reason)
                 try:
-                    token = await self._renew(token, scope)
+                    text, end = await asyncio.to_thread(self._ask, scope)
+                    # The package gives the same one again until it has ended by the clock
+                    # of the day: it holds no longer than was known of it.
+                    if text != token.text:
+                        last_moment = monotonic_seconds() + end - unix_seconds()
+                        token = _EntraToken(text, end, last_moment)
                 except InvalidRequest as error:
                     if token.seconds_left <= 0:
                         self._failures += 1
@@ -87,19 +92,8 @@ class EntraTokens:
                 self._known[scope] = token
         return token.text
 
-    async def _renew(self, token: _EntraToken, scope: str) -> _EntraToken:
-        """Return the next token; raises InvalidRequest.
-
-        The package gives the same one again until it has ended by the clock of the
-        day: it holds no longer than was known of it.
-        """
-        text, end = await asyncio.to_thread(self._ask, scope)
-        if text == token.text:
-            return token
-        return _EntraToken(text, end, monotonic_seconds() + end - unix_seconds())
-
     def _ask(self, scope: str) -> tuple[str, int]:
-        """Return a token and its last second."""
+        """Return a token and its last second; raises InvalidRequest."""
         try:
             if self._credential is None:
                 identity = import_module("azure.identity")
