@@ -24,7 +24,7 @@ import re
 from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import islice
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from openai_responses.json_input import (
     JsonObject,
@@ -551,8 +551,15 @@ def _innermost_error(wire: object) -> object:
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error under the names that most servers give them."""
     error = _innermost_error(wire)
-    if _are_issues(error):
-        return _read_issues(as_list(error))
+    if _are_issues(error):  # of what Zod found, the first counts
+        issue = as_list(error)[0]
+        keys = [*_find_place(issue, ())]
+        code = None
+        if issue.get("code") == "unrecognized_keys":
+            code = "unknown_parameter"
+            keys += as_list(issue.get("keys"))[:1]
+        place = _join_place(keys)
+        return {"message": issue.get("message"), "code": code, "param": place}
     if isinstance(error, str):
         return {"message": error}
     fields = as_mapping(error)
@@ -632,17 +639,6 @@ def _are_issues(value: object) -> bool:
     return bool(rows) and all(
         isinstance(as_mapping(row).get("path"), list) for row in rows
     )
-
-
-def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
-    """Return words, code and place of the first of what Zod found."""
-    issue = issues[0]
-    keys = [*_find_place(issue, ())]
-    code = None
-    if issue.get("code") == "unrecognized_keys":
-        code = "unknown_parameter"
-        keys += as_list(issue.get("keys"))[:1]
-    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
 
 
 def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:

@@ -322,7 +322,17 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    changed = _named_by_change(rows, own)
+    known_names = set(names)
+    # Each repair counts up to the last item that it is about. Without that one in the
+    # chat, it is over.
+    changed = defaultdict[ItemChange, set[str]](set)
+    for repair in own:
+        if repair.last_name and repair.last_name not in known_names:
+            continue
+        for row in rows:
+            changed[repair.change_of(row)].add(row.name)
+            if row.name == repair.last_name:
+                break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
@@ -343,26 +353,6 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
             sent.append(row)
     whole = {id(item) for item in drop_orphans([row.item for row in sent])}
     return [row for row in sent if id(row.item) in whole]
-
-
-def _named_by_change(
-    rows: Sequence[NamedItem], repairs: Sequence[ChatRepair]
-) -> defaultdict[ItemChange, set[str]]:
-    """Return the names of the items to which the repairs do something, by what it is.
-
-    Each repair counts up to the last item that it is about. Without that one in the
-    chat, it is over.
-    """
-    names = {row.name for row in rows}
-    changed = defaultdict[ItemChange, set[str]](set)
-    for repair in repairs:
-        if repair.last_name and repair.last_name not in names:
-            continue
-        for row in rows:
-            changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
-                break
-    return changed
 
 
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:

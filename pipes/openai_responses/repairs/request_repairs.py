@@ -860,7 +860,31 @@ def sent_request(
 
     First the items come to their places; the other repairs leave them there.
     """
-    repaired, rows = _place_items(payload, repairs, names=names)
+    # What is lowered is lowered first: tools of an item are then left out like others.
+    repaired = lower_payload(payload, lowered_kinds(repairs))
+    # Items are moved before they get names, so that a name stays with its item.
+    for move in (*_MOVES, _JOIN, _ASK):
+        if move in repairs:
+            repaired = move.apply(repaired)
+    if names:
+        rows = name_items(repaired["input"], repairs)
+    else:
+        rows = [NamedItem("", item) for item in repaired["input"]]
+    # Once more: what the chat's repairs leave has other neighbors, and words of calls
+    # are messages.
+    for move in _MOVES:
+        if move in repairs:
+            by_item = {id(row.item): row for row in rows}
+            repaired = move.apply({**repaired, "input": [row.item for row in rows]})
+            rows = [by_item[id(item)] for item in repaired["input"]]
+    if _JOIN in repairs:
+        rows = _join_messages(rows)
+    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
+        if outputs in repairs:
+            rows = outputs.change_rows(rows)
+            break
+    repaired = {**repaired, "input": [row.item for row in rows]}
+
     # A tool is left out by the digest of its own schema, so simpler ones come last.
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
@@ -873,39 +897,6 @@ def sent_request(
     sent = zip(rows, repaired["input"], strict=True)
     items = [row._replace(item=item) for row, item in sent]
     return SentRequest(repaired, items, payload, tuple(repairs))
-
-
-def _place_items(
-    payload: Payload, repairs: Sequence[Repair], *, names: bool
-) -> tuple[Payload, list[NamedItem]]:
-    """Return a body after the repairs that add, join, move or take items, with its rows.
-
-    What is lowered is lowered first: tools of an item are then left out like others.
-    Items are moved before they get names, so that a name stays with its item.
-    """
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for move in (*_MOVES, _JOIN, _ASK):
-        if move in repairs:
-            lowered = move.apply(lowered)
-    if names:
-        rows = name_items(lowered["input"], repairs)
-    else:
-        rows = [NamedItem("", item) for item in lowered["input"]]
-    # Once more: what the chat's repairs leave has other neighbors, and words of calls
-    # are messages.
-    for move in _MOVES:
-        if move not in repairs:
-            continue
-        by_item = {id(row.item): row for row in rows}
-        lowered = move.apply({**lowered, "input": [row.item for row in rows]})
-        rows = [by_item[id(item)] for item in lowered["input"]]
-    if _JOIN in repairs:
-        rows = _join_messages(rows)
-    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
-        if outputs in repairs:
-            rows = outputs.change_rows(rows)
-            break
-    return {**lowered, "input": [row.item for row in rows]}, rows
 
 
 def whole_tools(sent: SentRequest) -> list[Item]:

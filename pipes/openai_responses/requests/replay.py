@@ -162,7 +162,16 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     answers = {
         item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    open_ids = _open_approvals(items)
+    # The approvals after which the model has done nothing yet. A call with the id of a
+    # request is none of its acts: the host makes one of the card of a request that was
+    # denied.
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
     open_items: list[Item] = []
     for item in items:
         if is_approval_request(item) and item["id"] not in open_ids:
@@ -175,22 +184,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
         if answered_id is None or answered_id in open_ids:
             open_items.append(item)
     return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals after which the model has done nothing yet.
-
-    A call with the id of a request is none of its acts: the host makes one of the card
-    of a request that was denied.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
