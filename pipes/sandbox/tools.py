@@ -250,10 +250,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
-def _drop_line(line: str) -> None:
-    """Write no log."""
-
-
 class SandboxTools:
     """The tools of one server, with one setting of their limits.
 
@@ -265,7 +261,7 @@ class SandboxTools:
         workspaces: Workspaces,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = _drop_line,
+        log: Callable[[str], object] = lambda _line: None,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
         private: PrivatePaths | None = None,
     ) -> None:

@@ -426,9 +426,7 @@ class _StreamReader:
         is_new: Callable[[ServerSentEvent], bool] | None,
     ) -> None:
         self._answer = answer
-        self._limits = server.limits
-        self._connections = server.connections
-        self._deadlines = server.deadlines
+        self._server = server
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
@@ -453,7 +451,7 @@ class _StreamReader:
         chunk = await self._answer.read_any()
         response = self._response
         response.byte_count += json_weight(chunk)
-        if response.byte_count > self._limits.most_bytes:
+        if response.byte_count > self._server.limits.most_bytes:
             raise AnswerTooLarge
         self._read_at = self._now()
         self._waited = self._read_at - began
@@ -461,7 +459,7 @@ class _StreamReader:
         earlier_events = response.event_count
         events = self._feed(batch)
         if response.event_count > earlier_events:
-            self._deadlines.event_arrived()
+            self._server.deadlines.event_arrived()
         return events, self._unreadable
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
@@ -478,8 +476,10 @@ class _StreamReader:
             return
         is_text = last.kind in ("text", "refusal")
         share = 1.0 if is_text else _THOUGHT_SHARE
-        crowd = self._connections.open_requests / _FEW_ANSWERS
-        longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
+        server = self._server
+        crowd = server.connections.open_requests / _FEW_ANSWERS
+        longest = server.limits.join_seconds * share
+        longest *= min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
