@@ -166,7 +166,15 @@ class Citations:
         """Return the event with its text as it is shown, and the sources it names."""
         match event:
             case TextDelta() if event.kind in ("text", "refusal"):
-                text = self._grow(event)
+                index = event.output_index
+                growing = self._growing.get(index)
+                before = ""
+                if growing is None or growing.part != event.part:
+                    before = self._take_held(index)  # the rest of an earlier part
+                    growing = _GrowingPart(event.part)
+                    self._growing[index] = growing
+                certain = growing.buffer.feed(event.text)
+                text = before + self._number_links(growing, certain)
                 return [event if text == event.text else event._replace(text=text)]
             case AnnotationAdded():
                 self._note_name(event.annotation)
@@ -186,8 +194,8 @@ class Citations:
                 return [event, *cited, *map(SourceCited, sources)]
             case RunDone():
                 left: list[CitedEvent] = []
-                for index in list(self._growing):
-                    left += self._rest(index)
+                for unended in list(self._growing):
+                    left += self._rest(unended)
                 return [*left, *self._sources(ended=True), event]
         return [event]
 
@@ -267,17 +275,6 @@ class Citations:
         return [
             SourceCited({"source": source, "document": shown, "metadata": metadata})
         ]
-
-    def _grow(self, event: TextDelta) -> str:
-        """Return what can be shown with a delta: also the rest of an earlier part."""
-        index = event.output_index
-        growing = self._growing.get(index)
-        before = ""
-        if growing is None or growing.part != event.part:
-            before = self._take_held(index)
-            growing = _GrowingPart(event.part)
-            self._growing[index] = growing
-        return before + self._number_links(growing, growing.buffer.feed(event.text))
 
     def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.

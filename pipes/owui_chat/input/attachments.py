@@ -389,7 +389,14 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
                 urls_by_position[position] = urls
     if not urls_by_position:
         return list(parts)
-    counts = _image_counts(rows)
+    # How many images each output has, by the id of its call, as our cards have it.
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
     result: list[ChatPart] = []
     # The outputs at the end of the result that have no images yet.
     outputs: list[ToolMessage] = []
@@ -437,15 +444,3 @@ def _assign_images(
         with_images = append_images(str(output.output), images)
         assigned.append(output._replace(output=with_images))
     return assigned
-
-
-def _image_counts(rows: JsonObject) -> dict[str, int]:
-    """Return the number of images in each output, by the ids of their calls."""
-    counts: dict[str, int] = {}
-    for row in rows.values():
-        for item in content_parts(value_at(row, "output")):
-            call_id = item.get("call_id")
-            if item.get("id") == f"fco_{call_id}":  # as our cards have it
-                kinds = [item_type(part) for part in content_parts(item.get("output"))]
-                counts[str(call_id)] = kinds.count("input_image")
-    return counts

@@ -63,15 +63,6 @@ _BLOCK = re.compile(
 )
 
 
-def _strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text:
-        return text
-    # Only the text before the last end is read, once.
-    head, end, rest = text.rpartition("</details>")
-    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
-
-
 def build_input(
     parts: Iterable[ChatPart],
     records: Mapping[str, Record],
@@ -171,8 +162,13 @@ class _RunHistory:
             if not isinstance(part, AssistantText):
                 self._pieces.append(part)
                 continue
+            text = part.text
+            if part.may_have_blocks and _SIGN in text:
+                # Only what is before the last end is read, once: a block that is not
+                # closed stays as text.
+                head, end, rest = text.rpartition("</details>")
+                text = _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
             # The text in pieces, each after the marker of a record.
-            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
             ulids = part.ulids or ("",)
             in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
             for piece in in_front + split_at_markers(text, ulids[-1]):

@@ -39,8 +39,19 @@ class Commentary:
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
+            case TextDelta() if event.text:
+                quote = _continued_quotation if self._quoted else _quotation
+                quoted = quote(event.text)
+                self._quoted.append(quoted)
+                self._length += len(quoted)
+                # Deltas extend the text of an unknown item on the page only. The host
+                # stores an item when it gets it whole, and that is what is left after
+                # Stop: so the whole text comes each time it has doubled
+                # (docs/reference/open-webui.md, "Native events").
+                if self._length < 2 * self._stored_length:
+                    yield self._shown.grow(self.host_index, "text", quoted)
+                else:
+                    yield self._whole("in_progress")
             case ItemDone():
                 self._ended = event
                 quotation = _quotation(event.shown)
@@ -73,23 +84,6 @@ class Commentary:
         answer = message_host_item(head, self._marker + text)
         said = {"content": gap + text}
         yield self._shown.end(self._marker_index, answer, said)
-
-    def _grow(self, text: str) -> Chunks:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
-        if not text:
-            return
-        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
-        self._quoted.append(quoted)
-        self._length += len(quoted)
-        if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.host_index, "text", quoted)
-        else:
-            yield self._whole("in_progress")
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""

@@ -190,7 +190,28 @@ def _merge_output(
     is_known = finder.has_text or has_call
     if not is_known and any(isinstance(part, AssistantText) for part in answer):
         return answer
-    return _with_records(answer, records, finder.by_id)
+
+    # Each record goes to its place, before the text that it names; one without a text
+    # comes at the end, and one whose text is gone nowhere.
+    end = _Place(len(answer), 0)
+    ulids_by_number: dict[int, dict[int, list[str]]] = {}
+    for item in records:
+        before = item.get("before")
+        place = finder.by_id.get(str(before)) if before else end
+        if place is None:
+            continue
+        ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids = ulids_by_number.setdefault(place.number, {})
+        ulids.setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in ulids_by_number:
+            restored += _cut_at_records(part, ulids_by_number[number])
+        else:
+            restored.append(part)
+    if end.number in ulids_by_number:
+        restored += _cut_at_records(AssistantText(""), ulids_by_number[end.number])
+    return restored
 
 
 def _in_stored_order(
@@ -313,34 +334,6 @@ def _find_text(
     is_first = whole != "" and offset == 0
     start_of_part = _Place(number, 0) if is_first else None
     return start_of_part, None
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    ulids_by_number: dict[int, dict[int, list[str]]] = {}
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place is None:
-            continue
-        ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-        ulids = ulids_by_number.setdefault(place.number, {})
-        ulids.setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in ulids_by_number:
-            restored += _cut_at_records(part, ulids_by_number[number])
-        else:
-            restored.append(part)
-    if end.number in ulids_by_number:
-        restored += _cut_at_records(AssistantText(""), ulids_by_number[end.number])
-    return restored
 
 
 def _cut_at_records(

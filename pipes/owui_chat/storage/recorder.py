@@ -187,23 +187,18 @@ class Recorder:
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
                 self._open_calls.discard(event.item["call_id"])
-                if self._scope.carrier == "output" and self._has_whole_round():
-                    self._marks_next = True
-                    yield NewRecord(self._take_record(), None)
+                if self._scope.carrier == "output" and self._pending:
+                    # Reasoning up to calls that have all been made does not wait for a
+                    # text: a Stop in a later round would lose it. What follows a call
+                    # otherwise has its place in front of a text.
+                    waiting = [item for _, item in self._pending]
+                    ends_round = is_call(waiting[-1]) or is_compaction(waiting[-1])
+                    is_whole = ends_round and not self._open_calls
+                    if is_whole and any(map(is_reasoning, waiting)):
+                        self._marks_next = True
+                        yield NewRecord(self._take_record(), None)
             case RunDone():
                 yield from self._close(event)
-
-    def _has_whole_round(self) -> bool:
-        """Say whether what waits is reasoning up to calls that have all been made.
-
-        If it went on waiting for a text, a Stop in a later round would lose it. What
-        follows a call otherwise has its place in front of a text.
-        """
-        if self._open_calls or not self._pending:
-            return False
-        _, last = self._pending[-1]
-        ends_with_call = is_call(last) or is_compaction(last)
-        return ends_with_call and any(is_reasoning(item) for _, item in self._pending)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
