@@ -18,7 +18,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import AsyncGenerator, Iterable, Iterator
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
 from operator import attrgetter
 from pathlib import Path
@@ -140,17 +140,25 @@ class StoredWorkspaces:
             with suppress(FileNotFoundError):  # another process has just removed it
                 last_used = path.stat().st_mtime
                 folders.append(_StoredFolder(path, path.parent.name, last_used))
-        oldest_first = sorted(folders, key=attrgetter("last_used"))
         expired = time.time() - self._limits.idle_seconds
-        kept: list[_StoredFolder] = []
-        for folder in oldest_first:
+        by_user: dict[str, list[Path]] = {}
+        for folder in sorted(folders, key=attrgetter("last_used")):
             if folder.last_used < expired and folder.path != except_for:
                 _remove_unless_locked(folder.path)
             else:
-                kept.append(folder)
-        for folder in _find_too_many(kept, self._limits):
-            if folder.path != except_for:
-                _remove_unless_locked(folder.path)
+                by_user.setdefault(folder.user, []).append(folder.path)
+        # Whoever has the most loses the one that was not used for the longest time, so
+        # that the chats of one user cannot push out those of others.
+        too_many: list[Path] = []
+        for own in by_user.values():
+            while len(own) > self._limits.workspaces_per_user:
+                too_many.append(own.pop(0))
+        while sum(map(len, by_user.values())) > self._limits.workspaces:
+            largest = max(by_user.values(), key=len)
+            too_many.append(largest.pop(0))
+        for path in too_many:
+            if path != except_for:
+                _remove_unless_locked(path)
 
 
 def discard_files(files: Iterable[SandboxFile]) -> None:
@@ -165,25 +173,6 @@ def discard_files(files: Iterable[SandboxFile]) -> None:
 def _folder_name(host_id: str) -> str:
     """Return the name of the folder of a user or a chat."""
     return hashlib.sha256(host_id.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _find_too_many(
-    oldest_first: list[_StoredFolder], limits: SharedLimits
-) -> Iterator[_StoredFolder]:
-    """Yield what exceeds the limits of a user, then of the server.
-
-    Whoever has the most loses the one that was not used for the longest time, so that
-    the chats of one user cannot push out those of others.
-    """
-    by_user: dict[str, list[_StoredFolder]] = {}
-    for folder in oldest_first:
-        by_user.setdefault(folder.user, []).append(folder)
-    for folders in by_user.values():
-        while len(folders) > limits.workspaces_per_user:
-            yield folders.pop(0)
-    while sum(len(folders) for folders in by_user.values()) > limits.workspaces:
-        largest = max(by_user.values(), key=len)
-        yield largest.pop(0)
 
 
 def _try_lock(folder: Path) -> int | None:

@@ -352,10 +352,7 @@ class PlainSchemas(RequestRepair):
     )
 
     def apply(self, payload: Payload) -> Payload:
-        tools = list(map(self._simplify, as_list(payload.get("tools"))))
-        items = change_added_tools(payload["input"], self._simplify)
-        changed = {**payload, "input": items}
-        return {**changed, "tools": tools} if tools else changed
+        return _change_tools(payload, self._simplify)
 
     def _simplify(self, tool: Item) -> Item:
         if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
@@ -364,6 +361,14 @@ class PlainSchemas(RequestRepair):
         if plain.get("strict"):
             plain["strict"] = False
         return plain
+
+
+def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
+    """Return a body with other tools, also in its items."""
+    changed = {**payload, "input": change_added_tools(payload["input"], change)}
+    if payload.get("tools"):
+        changed["tools"] = [change(tool) for tool in payload["tools"]]
+    return changed
 
 
 class AskForStream(RequestRepair):
@@ -467,11 +472,7 @@ class LeaveOutToolField(RequestRepair):
         return _refused_message(self.key[:_MAX_TYPE])
 
     def apply(self, payload: Payload) -> Payload:
-        items = change_added_tools(payload["input"], self.shorten)
-        changed = {**payload, "input": items}
-        if payload.get("tools"):
-            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
-        return changed
+        return _change_tools(payload, self.shorten)
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""

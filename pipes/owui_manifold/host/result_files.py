@@ -114,9 +114,7 @@ async def split_result_files(
 async def _read_image(address: str, user: HostUser | None) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
-    if match is None:
-        return tool_image(address)
-    file = await readable_file(match[1], user)
+    file = await readable_file(match[1], user) if match else None
     if file is None:
         return tool_image(address)
     data_url = await read_file(file, image_data_url)
