@@ -145,7 +145,7 @@ def json_size(value: object, most: int) -> int:
         for parent in level:
             size += _VALUE_SIZE * len(parent)
             parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
-            if size <= most:
+            if size <= most:  # else the texts need no look
                 size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge

@@ -187,6 +187,7 @@ class Citations:
                 # If it grew, its text was a thought (loop/tagged_thoughts.py).
                 self._growing.pop(event.output_index, None)
             case ToolOutput():
+                # Those of the text have got their numbers before.
                 cited = self._sources(ended=True)
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):

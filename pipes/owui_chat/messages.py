@@ -203,6 +203,8 @@ def _with_call_ids(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """
     count = 0
     # Of the last answer with calls: their ids in order, and by the names of the tools.
+    # What was taken from one queue stays in the other, where it counts as answered: so
+    # thousands of calls take one pass.
     waiting: deque[str] = deque()
     waiting_by_name: dict[str, deque[str]] = {}
     answered: set[str] = set()

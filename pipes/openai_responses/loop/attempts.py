@@ -58,6 +58,8 @@ class Attempts:
         """
         limits = self._server.limits
         earlier_count = len(self._usages)
+        # No call of the response leaves with the id of an earlier one, which the same
+        # output would answer.
         calls = filter(is_call, request.input)
         self._call_ids.update(as_text(call.get("call_id")) for call in calls)
         next_attempt = _NextAttempt(request, limits)
@@ -78,13 +80,13 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
-            limits.set_waiting(False)
+            limits.set_waiting(False)  # the pause is ours, not the server's time
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
             await asyncio.sleep(wait)
-        if not attempt.has_shown:
+        if not attempt.has_shown:  # no other attempt follows that could show it again
             for event in attempt.release():
                 yield event
         yield self._answer_of(attempt, self._usages[earlier_count:])
@@ -94,6 +96,8 @@ class Attempts:
         server = self._server
         ending = attempt.ending
         if ending.kind == "completed" and not server.endpoint.serves_openai:
+            # What a server took with one chat is hardly what it refuses in another: then
+            # less of the chat is tried before fewer options (`blind_repair`).
             frame = attempt.request.frame()
             if frame != self._taken:  # most rounds ask for the same
                 self._taken = frame

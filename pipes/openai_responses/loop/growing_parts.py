@@ -77,7 +77,7 @@ class GrowingParts:
         unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
-        if match.is_longer:
+        if match.is_longer:  # the end takes nothing of it away
             return []
         for other in match.parts:
             del self._deltas[other]

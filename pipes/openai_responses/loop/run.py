@@ -211,6 +211,7 @@ class _Rounds:
                 if isinstance(part, ModelAnswer):
                     self._answer = part
                     continue
+                # From the first call on everything waits, to keep its order.
                 begins_call = isinstance(part, ItemAdded) and is_call(part.item)
                 if holds_calls and (self._held or begins_call):
                     self._held.append(part)
@@ -251,7 +252,7 @@ class _Rounds:
                 yield event
             yield self._end_round(judgment)
             if judgment.question:
-                return
+                return  # with the user's answer another run goes on (`resume`)
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
@@ -427,12 +428,13 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
-        if not has_text:
+        if not has_text:  # the message must not tell of a part that arrived
             ending = ending.without_text()
         return RunDone(
             ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
+            # What the page has shown; the next request has repetitions, too.
             output=tuple(without_repetitions(self._output)),
             trace=trace,
             usages=tuple(self._usages),

@@ -192,6 +192,7 @@ class _TaggedText:
         """Return `text` without an end that may be the beginning of a tag."""
         longest = 0
         for tag in tags:
+            # Of most texts the last letters cannot begin the tag, which is quick to see.
             if tag[0] not in text[1 - len(tag) :]:
                 continue
             for length in range(min(len(tag) - 1, len(text)), longest, -1):

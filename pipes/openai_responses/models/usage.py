@@ -243,7 +243,7 @@ def cost_of_run(
         return Cost(sum(stated))
     if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
         dollars *= _REGIONAL_FACTOR
-    dollars += sum(stated)
+    dollars += sum(stated)  # what a server says has its own prices in it
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
     dollars += fee * count_searches(usages, items)
     code = _tool_options(terms.tools, "code_interpreter")

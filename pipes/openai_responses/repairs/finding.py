@@ -654,6 +654,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
+        # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown and key in PERMIT_NOTHING:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
@@ -694,6 +695,7 @@ def _without_tool(
         known = {row.name for row in sent.repairs if isinstance(row, PlainSchemas)}
         if name not in known:
             yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
+    # It is remembered by its own schema, also after a repair that made that simpler.
     own = tool
     for whole in whole_tools(sent):
         is_same_type = whole.get("type") == tool.get("type")

@@ -358,6 +358,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
+        # Its beginning, `tools[0]`, would be read as the place of another tool.
         declared = _DECLARATION_IN_WORDS.search(self.words)
         if declared and not self._own.could_say(declared[1]):
             number = int(declared[2])

@@ -570,6 +570,7 @@ class LimitMedia(RequestRepair):
         if surplus <= 0:
             return payload
 
+        # The parts come in their order, so the newest stay.
         def goes(part: Item) -> bool:
             nonlocal surplus
             is_surplus = surplus > 0 and self._is_meant(part)
@@ -681,6 +682,7 @@ class TextOutputs(RequestRepair):
         changed: list[NamedItem] = []
         images: list[Item] = []
         """Those of the results that came last."""
+        # After one row more the images of the last results follow these, too.
         for name, item in [*rows, _NO_ROW]:
             if images and not is_call_output(item):
                 text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}

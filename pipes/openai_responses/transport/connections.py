@@ -233,7 +233,7 @@ class HttpResponse:
             if not text:
                 break
         self._begin = begin
-        self.is_read = self.is_read and not begin
+        self.is_read = self.is_read and not begin  # what was read ahead still comes
         if begin.startswith(_FIELDS):
             return True
         is_labeled = self._response.content_type == "text/event-stream"

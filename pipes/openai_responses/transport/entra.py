@@ -70,6 +70,7 @@ class EntraTokens:
         async with self._lock:
             token = self._known.get(scope, _NO_ENTRA_TOKEN)
             if token.seconds_left < _RENEWED_BEFORE:
+                # Who waited while another request failed does not wait once more.
                 failed_scope, reason = self._failure
                 if self._failures > earlier_failures and failed_scope == scope:
                     raise InvalidRequest(reason)

@@ -169,7 +169,7 @@ class EventStreamDecoder:
             self._after_cr = True
         elif lines and not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
+            self._size -= len(self._partial_line)  # `feed` counts it apart
         events = []
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.

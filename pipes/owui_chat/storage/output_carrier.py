@@ -244,6 +244,7 @@ def _in_stored_order(
         ids = {
             part.call_id for part in block if isinstance(part, ToolCall | ToolMessage)
         }
+        # Each call is in the run, and its output after it.
         is_known = all(calls.get(id, math.inf) < outputs.get(id, -1) for id in ids)
         ordered += sorted(block, key=place) if is_tool and is_known else block
     return ordered
