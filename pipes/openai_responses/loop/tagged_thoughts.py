@@ -336,8 +336,19 @@ class TaggedThoughts:
             return [event]
         message = self._messages.get(event.output_index)
         match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                # It begins with its first words: they may be a thought, which then
+                # comes before it.
+                self._add_message(event)
+                return []
             case ItemAdded():
-                return self._begin(event)
+                begun: list[RunEvent] = []
+                for earlier in self._newest:
+                    if earlier.text.is_unread:  # it came before this item
+                        begun += earlier.begin_text()
+                self._newest = []
+                own_index = self._index_of(event.output_index)
+                return [*begun, event._replace(output_index=own_index)]
             case TextDelta(kind="text") if message:
                 # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
                 # are one.
@@ -364,22 +375,6 @@ class TaggedThoughts:
             if answer and message.text_index is not None:
                 items.append((message.text_index, answer))
         return sorted(items, key=itemgetter(0))
-
-    def _begin(self, event: ItemAdded) -> list[RunEvent]:
-        """Return the beginning of an item; that of a message waits for its first words.
-
-        They may be a thought, which comes first.
-        """
-        if item_type(event.item) != "message":
-            begun: list[RunEvent] = []
-            for message in self._newest:
-                if message.text.is_unread:  # it came before this item
-                    begun += message.begin_text()
-            self._newest = []
-            index = self._index_of(event.output_index)
-            return [*begun, event._replace(output_index=index)]
-        self._add_message(event)
-        return []
 
     def _add_message(self, event: ItemAdded | HiddenMessage) -> _TaggedMessage:
         message = _TaggedMessage(

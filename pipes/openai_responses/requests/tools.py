@@ -307,7 +307,20 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
     # Cursor describes functions as Anthropic does (askalf/dario 203), where `custom` is
     # their type.
     if kind == "function" or "input_schema" in flat:
-        return _function_tool(flat, strict, strict_left)
+        function: Item = {"type": "function", "name": flat["name"]}
+        description = as_text(flat.get("description"))
+        if description:
+            function["description"] = description
+        function |= {key: flat[key] for key in _OF_THE_API if key in flat}
+        own = flat.get("strict")
+        wants_strict = own if isinstance(own, bool) else strict
+        schema, is_strict = function_parameters(
+            as_mapping(flat.get("parameters") or flat.get("input_schema")),
+            strict_left if wants_strict else None,
+        )
+        # `strict` is always stated: without it the API makes the function strict, and
+        # each optional property a required one (recorded, 219 of 219).
+        return {**function, "parameters": schema, "strict": is_strict}
     tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     # Chat Completions nests the grammar.
     own_format = as_mapping(flat.get("format"))
@@ -318,23 +331,6 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
     if known:
         tool["format"] = known
     return {**tool, "type": kind}
-
-
-def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
-    own = function.get("strict")
-    wanted = own if isinstance(own, bool) else strict
-    own_schema = function.get("parameters") or function.get("input_schema")
-    parameters = as_mapping(own_schema)
-    tool: Item = {"type": "function", "name": function["name"]}
-    description = as_text(function.get("description"))
-    if description:
-        tool["description"] = description
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    strict_budget = strict_left if wanted else None
-    schema, is_strict = function_parameters(parameters, strict_budget)
-    # `strict` is always stated: without it the API makes the function strict, and each
-    # optional property a required one (recorded, 219 of 219).
-    return {**tool, "parameters": schema, "strict": is_strict}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:

@@ -176,7 +176,17 @@ def attach_files(
                 files[position] = attached
                 left -= len(attached)
     elif users:
-        own, others = _files_without_row(metadata)
+        rows_of_last = value_at(metadata, "user_message", "files")
+        own = _read_attachments(rows_of_last)[:_MAX_ATTACHMENTS]
+        # The host lists them together with the knowledge of the model.
+        knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
+        known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
+        known_ids.update(attachment.file_id for attachment in own)
+        others: list[Attachment] = []
+        for attachment in _read_attachments(metadata.get("files")):
+            if attachment.file_id not in known_ids:
+                others.append(attachment)
+        others = others[: _MAX_ATTACHMENTS - len(own)]
         first = min(users)
         last = max(users)
         files[last] = own
@@ -329,25 +339,6 @@ def _file_content(part: Any) -> str:
     if not isinstance(part, dict):
         return ""
     return str(part.get("image_url") or part.get("file_data") or "")
-
-
-def _files_without_row(
-    metadata: JsonObject,
-) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and those of earlier ones.
-
-    The host lists them together with the knowledge of the model.
-    """
-    rows = value_at(metadata, "user_message", "files")
-    own = _read_attachments(rows)[:_MAX_ATTACHMENTS]
-    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
-    known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
-    known_ids.update(attachment.file_id for attachment in own)
-    others: list[Attachment] = []
-    for attachment in _read_attachments(metadata.get("files")):
-        if attachment.file_id not in known_ids:
-            others.append(attachment)
-    return own, others[: _MAX_ATTACHMENTS - len(own)]
 
 
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:

@@ -11,7 +11,6 @@ check, and of the value with sorted names, because a database may change the ord
 import hmac
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 from openai_responses.json_input import compact_json
@@ -41,7 +40,21 @@ def derive_key(secret: str, purpose: str) -> bytes:
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
     keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
-    return partial(_signature, keyed)
+
+    def sign(value: object, is_sorted: bool) -> str:
+        """Return half of the signature of a JSON value."""
+        if is_sorted:
+            text = _sorted_json(value)
+        else:
+            try:
+                text = compact_json(value)
+            except ValueError:  # UTF-8 has no lone surrogates; sorted, they are escaped
+                text = _sorted_json(value)
+        signature = keyed.copy()
+        signature.update(text)
+        return signature.hexdigest()[:_HALF]
+
+    return sign
 
 
 def sign_object(
@@ -84,20 +97,6 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != _FIELD}
-
-
-def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    """Return half of the signature of a JSON value."""
-    if is_sorted:
-        text = _sorted_json(value)
-    else:
-        try:
-            text = compact_json(value)
-        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
-            text = _sorted_json(value)
-    signature = keyed.copy()
-    signature.update(text)
-    return signature.hexdigest()[:_HALF]
 
 
 def _sorted_json(value: object) -> bytes:
