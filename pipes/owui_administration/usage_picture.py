@@ -114,7 +114,17 @@ def day_picture(
         "scale": {"type": "utc", "domain": [start, end], "nice": False},
         "axis": {"format": "%-d %b", "values": ticks, "grid": False},
     }
-    y = _money_axis(max(whole.values()))
+    # The axis of money has the digits that its numbers need.
+    most = max(whole.values())
+    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
+    if most < MILLIONTHS // 20:
+        number = "$.4f"
+    y = {
+        "field": "dollars",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": number, "tickCount": 5},
+    }
 
     width = step * _DAY_MS
     from_place = {"calculate": f"{start} + {width} * datum.place", "as": "from"}
@@ -157,19 +167,6 @@ _OUTLINE = {
     "clip": True,
 }
 """How what all would cost without the cache is drawn."""
-
-
-def _money_axis(most: int) -> Layer:
-    """Return the axis of money, with the digits that its numbers need."""
-    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
-    if most < MILLIONTHS // 20:
-        number = "$.4f"
-    return {
-        "field": "dollars",
-        "type": "quantitative",
-        "title": None,
-        "axis": {"format": number, "tickCount": 5},
-    }
 
 
 def _bars(

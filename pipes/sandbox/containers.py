@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
 from contextlib import suppress
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE
@@ -63,7 +62,23 @@ class ContainerBackend:
         """Start a container; raises SandboxUnavailable."""
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
-        command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command = [path, *_ISOLATED_RUN.split(), "--name", name]
+        if self._packages:
+            command += ["--volume", f"{self._packages}:/packages:ro"]
+        # Files in a tmpfs count as memory here.
+        rooms = {"/work": limits.disk, "/tmp": limits.disk}
+        memory = str(limits.memory + sum(rooms.values()))
+        command += ["--user", f"{NOBODY_UID}:{NOBODY_UID}"]
+        command += ["--pids-limit", str(limits.processes + 1)]
+        command += ["--memory", memory, "--memory-swap", memory]
+        for folder, size in rooms.items():
+            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            command += ["--tmpfs", f"{folder}:{options},{owner}"]
+        for variable, value in RUN_ENVIRONMENT.items():
+            command += ["--env", f"{variable}={value}"]
+        if self.name == "podman":  # it would hand the server's proxies on
+            command.append("--http-proxy=false")
         command += [self._image, "python3", "-I", "-c", program]
         process = await start_process(
             *command,
@@ -73,24 +88,6 @@ class ContainerBackend:
             env=_client_environment(),
         )
         return _ContainerProcess(process, (path, "rm", "--force", name))
-
-    def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; files in a tmpfs count as memory here."""
-        rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._packages:
-            yield from ("--volume", f"{self._packages}:/packages:ro")
-        memory = limits.memory + sum(rooms.values())
-        yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
-        yield from ("--pids-limit", str(limits.processes + 1))
-        yield from ("--memory", str(memory), "--memory-swap", str(memory))
-        for path, size in rooms.items():
-            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
-            yield from ("--tmpfs", f"{path}:{options},{owner}")
-        for name, value in RUN_ENVIRONMENT.items():
-            yield from ("--env", f"{name}={value}")
-        if self.name == "podman":  # it would hand the server's proxies on
-            yield "--http-proxy=false"
 
 
 def _client_environment() -> dict[str, str]:

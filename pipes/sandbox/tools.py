@@ -103,18 +103,6 @@ _NEEDED_TEXTS: Mapping[str, Mapping[str, Any]] = {
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
-def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request to the sandbox; raises _SandboxCallFailed."""
-    if name not in _NEEDED_TEXTS:
-        raise _SandboxCallFailed(f"There is no tool named {name}.")
-    values = {key: arguments.get(key) for key in _NEEDED_TEXTS[name]}
-    for key, value in values.items():
-        if not isinstance(value, str):
-            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
-    return {"operation": operation, **values}
-
-
 _STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
@@ -331,7 +319,14 @@ class SandboxTools:
         """Run a tool; cancelling the call ends the run."""
 
         async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
-            request = _build_sandbox_request(name, arguments)
+            if name not in _NEEDED_TEXTS:
+                raise _SandboxCallFailed(f"There is no tool named {name}.")
+            request = {needed: arguments.get(needed) for needed in _NEEDED_TEXTS[name]}
+            for needed, value in request.items():
+                if not isinstance(value, str):
+                    raise _SandboxCallFailed(f"{name} needs {needed}, a text.")
+            operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
+            request["operation"] = operation
             return await self._run(sandbox, request, workspace, key.user)
 
         return await self._answer(key, work)

@@ -27,17 +27,15 @@ def event_stream(chunks: AsyncGenerator[Chunk, None]) -> Any:
         response = host_name("functions", "StreamingResponse")
     except HostTooOld:
         return chunks
-    return response(_event_lines(chunks), media_type="text/event-stream")
 
+    async def lines() -> AsyncGenerator[str, None]:
+        """Yield one text for each event: stream filters get what one text holds."""
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield f"data: {json.dumps(chunk)}\n\n"
+        yield "data: [DONE]\n\n"
 
-async def _event_lines(
-    chunks: AsyncGenerator[Chunk, None],
-) -> AsyncGenerator[str, None]:
-    """Yield one text for each event, because stream filters get what one text holds."""
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            yield f"data: {json.dumps(chunk)}\n\n"
-    yield "data: [DONE]\n\n"
+    return response(lines(), media_type="text/event-stream")
 
 
 def failure_response() -> Callable[..., Any] | None:

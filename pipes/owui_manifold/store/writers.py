@@ -110,19 +110,16 @@ class RowWriter:
         The text does not wait for it, and a stop does not end it. `finish` waits for it,
         and writes what could not be stored because of an error.
         """
-        self._writing = asyncio.create_task(
-            self._store_after(self._writing, new.record)
-        )
-        return []
+        earlier = self._writing
 
-    async def _store_after(
-        self, earlier: asyncio.Task[None] | None, record: Record
-    ) -> None:
-        """Store a record once the `earlier` ones are; `finish` repeats what fails."""
-        if earlier:
-            await earlier
-        with suppress(Exception):
-            await self.write(record)
+        async def store() -> None:
+            if earlier:
+                await earlier
+            with suppress(Exception):
+                await self.write(new.record)
+
+        self._writing = asyncio.create_task(store())
+        return []
 
     async def write(self, record: Record) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
