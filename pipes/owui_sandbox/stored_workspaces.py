@@ -20,10 +20,8 @@ import tempfile
 import time
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
-from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
-from typing import NamedTuple
 
 from sandbox.backend import SharedLimits
 from sandbox.runs import WorkspaceArchive
@@ -44,14 +42,6 @@ _ARCHIVE = "archive."
 _RUN = "run-"
 _RECEIVED = "received"
 """The ids of the attached files that were put into the workspace, as a JSON list."""
-
-
-class _StoredFolder(NamedTuple):
-    """The folder of a chat: whose it is, and when a run last changed it."""
-
-    path: Path
-    user: str
-    last_used: float
 
 
 class StoredWorkspaces:
@@ -135,18 +125,17 @@ class StoredWorkspaces:
 
     def _remove_surplus(self, except_for: Path) -> None:
         """Remove workspaces whose time is over, and the oldest of too many."""
-        folders: list[_StoredFolder] = []
-        for path in self._folder.glob("*/*"):
+        folders: list[tuple[float, Path]] = []
+        for folder in self._folder.glob("*/*"):
             with suppress(FileNotFoundError):  # another process has just removed it
-                last_used = path.stat().st_mtime
-                folders.append(_StoredFolder(path, path.parent.name, last_used))
+                folders.append((folder.stat().st_mtime, folder))
         expired = time.time() - self._limits.idle_seconds
-        by_user: dict[str, list[Path]] = {}
-        for folder in sorted(folders, key=attrgetter("last_used")):
-            if folder.last_used < expired and folder.path != except_for:
-                _remove_unless_locked(folder.path)
+        by_user: dict[Path, list[Path]] = {}
+        for last_used, folder in sorted(folders):
+            if last_used < expired and folder != except_for:
+                _remove_unless_locked(folder)
             else:
-                by_user.setdefault(folder.user, []).append(folder.path)
+                by_user.setdefault(folder.parent, []).append(folder)
         # Whoever has the most loses the one that was not used for the longest time, so
         # that the chats of one user cannot push out those of others.
         too_many: list[Path] = []
@@ -156,9 +145,9 @@ class StoredWorkspaces:
         while sum(map(len, by_user.values())) > self._limits.workspaces:
             largest = max(by_user.values(), key=len)
             too_many.append(largest.pop(0))
-        for path in too_many:
-            if path != except_for:
-                _remove_unless_locked(path)
+        for folder in too_many:
+            if folder != except_for:
+                _remove_unless_locked(folder)
 
 
 def discard_files(files: Iterable[SandboxFile]) -> None:

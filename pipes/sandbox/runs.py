@@ -274,27 +274,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            await self._check_memory()
+            # Code can make much to read of its memory; so a thread reads, and none that
+            # others need.
+            measure = self._process.measure_memory
+            self._measuring = loop.run_in_executor(self._measurer, measure)
+            try:
+                size = await asyncio.shield(self._measuring)
+            except PermissionError:
+                raise RunStopped("its memory cannot be read on this server") from None
+            if size > self._limits.memory:
+                raise RunStopped(
+                    f"its processes and files held more than {self._limits.memory} "
+                    "bytes of memory"
+                )
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
-
-    async def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may.
-
-        Code can make much to read of it; so a thread reads, and none that others need.
-        """
-        max_bytes = self._limits.memory
-        loop = asyncio.get_running_loop()
-        measure = self._process.measure_memory
-        self._measuring = loop.run_in_executor(self._measurer, measure)
-        try:
-            size = await asyncio.shield(self._measuring)
-        except PermissionError:
-            raise RunStopped("its memory cannot be read on this server") from None
-        if size > max_bytes:
-            raise RunStopped(
-                f"its processes and files held more than {max_bytes} bytes of memory"
-            )
 
     async def _read_stdout(self, spool: Path) -> None:
         """Store the answer in a file; raises RunStopped if it is too long."""

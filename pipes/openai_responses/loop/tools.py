@@ -428,17 +428,18 @@ class _Batch:
 
     def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
-        if self._asked:
-            self._question = asyncio.create_task(self._ask())
 
-    async def _ask(self) -> None:
-        try:
-            with self._paused():
-                refusals = await self._toolset.approver.refusals(self._asked)
-            for call, refusal in zip(self._asked, refusals, strict=True):
-                self._refusals[call.call_id] = refusal
-        finally:
-            self._is_answered.set()
+        async def ask() -> None:
+            try:
+                with self._paused():
+                    refusals = await self._toolset.approver.refusals(self._asked)
+                for call, refusal in zip(self._asked, refusals, strict=True):
+                    self._refusals[call.call_id] = refusal
+            finally:  # a call without an answer is denied, and must not wait for one
+                self._is_answered.set()
+
+        if self._asked:
+            self._question = asyncio.create_task(ask())
 
     def _paused(self) -> AbstractContextManager[None]:
         """Stop the clocks of the batch and of the run."""

@@ -461,7 +461,11 @@ def find_repair(
     elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
-        candidates = _by_credit(refusal)
+        # A shorter answer is what the account can pay for.
+        affordable = refusal.says(_AFFORDABLE)
+        if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
+            limit = LowerLimit(int(affordable[1]), is_of_account=True)
+            candidates = iter([TriedRepair(limit, is_lasting=False)])
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or NO_ROUTE in failure.error.message
@@ -774,14 +778,6 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, phrase, *repairs)
     for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
         yield tried._replace(is_lasting=False)
-
-
-def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield a limit for the answer that the account can pay for."""
-    affordable = refusal.says(_AFFORDABLE)
-    if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        limit = LowerLimit(int(affordable[1]), is_of_account=True)
-        yield TriedRepair(limit, is_lasting=False)
 
 
 _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {

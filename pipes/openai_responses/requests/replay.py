@@ -227,9 +227,25 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        if is_returnable_hosted(item):
-            kept = {**kept, **_required_fields(item)}
-        return kept
+        if not is_returnable_hosted(item):
+            return kept
+        kind = kind_of(item)
+        needed = {key: item.get(key) for key in kind.nullable}
+        for key in ("id", "status"):
+            if item.get(key):
+                needed[key] = item[key]
+        if needed.get("outputs"):  # images are large and only users need them
+            parts = content_parts(needed["outputs"])
+            needed["outputs"] = [part for part in parts if part.get("type") != "image"]
+        # "Unknown parameter: 'input[n].action.sources'", although the API itself sent
+        # them (pydantic-ai 2.68.0).
+        if item_type(item) == "web_search_call":
+            needed["action"] = _without(item["action"], ("sources",))
+        # Only what later turns send gets another id: within a run an approval names the
+        # id of the request for it.
+        if "id" in needed and kind.returned == "always":
+            needed["id"] = _new_id(str(item["id"]))
+        return {**kept, **needed}
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
     # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
@@ -315,26 +331,6 @@ def replayed_rows(
         rows = replay_items(item) if goes_back else []
         last = rows[-1] if rows else last
         yield rows
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    for key in ("id", "status"):
-        if item.get(key):
-            fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only users need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        fields["action"] = _without(item["action"], ("sources",))
-    # Only what later turns send gets another id: within a run an approval names the id
-    # of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
 
 
 def _new_id(own: str) -> str:
