@@ -66,12 +66,20 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
         mistakes.append(f"USER_LIMITS_JSON {whole}.")
     else:
         rows = load_json(text)
-        rules = [
-            _read_rule(row) for row in (rows if isinstance(rows, list) else [rows])
-        ]
-        for number, rule in enumerate(rules, 1):
-            if isinstance(rule, UnreadableRule):
-                mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
+        rules = []
+        for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
+            mistake = ""
+            try:
+                rule = LimitRule.model_validate(row)
+                has_amount = rule.money is not None or rule.tokens is not None
+                if has_amount and not rule.per:
+                    mistake = "`per` is missing (day, week or month)"
+            except ValidationError as error:
+                mistake = describe_mistake(error, LimitRule)
+            if mistake:
+                rule = _unreadable_rule(row, mistake)
+                mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {mistake}.")
+            rules.append(rule)
     if not mistakes:
         return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])
@@ -82,18 +90,6 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
         '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
     return rules, problem
-
-
-def _read_rule(row: object) -> LimitRule:
-    """Return a rule; an amount without a period cannot be read."""
-    try:
-        rule = LimitRule.model_validate(row)
-    except ValidationError as error:
-        return _unreadable_rule(row, describe_mistake(error, LimitRule))
-    has_amount = rule.money is not None or rule.tokens is not None
-    if has_amount and not rule.per:
-        return _unreadable_rule(row, "`per` is missing (day, week or month)")
-    return rule
 
 
 def _unreadable_rule(row: object, mistake: str) -> UnreadableRule:

@@ -236,32 +236,27 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         return
     money = sum(row.money for row in rows)
     yield f"\n**{_money(money)}** for {plural(requests, 'request')}.\n"
-    saved = _cache_line(rows, parts)
-    if saved:
-        yield f"{saved}\n"
+    read = sum(row.input for row in rows)
+    if read:
+        # Some servers leave what was cached out of the input.
+        cached = min(sum(row.cached for row in rows), read)
+        line = (
+            f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+        )
+        if not parts.itemized:
+            line += " What that saved is not known of these days"
+        else:
+            what = "more" if parts.saved >= 0 else "less"
+            money_saved = _money(abs(parts.saved))
+            line += f" Without it, these days would have cost {money_saved} {what}"
+            if parts.cache_writes:
+                line += "; what writing to it costs is taken off"
+            if parts.itemized < requests:
+                line += f" (known of {parts.itemized:,} of {requests:,} requests)"
+        yield f"{line}.\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"
-
-
-def _cache_line(rows: Sequence[UsageRow], parts: Purchases) -> str:
-    """Return what the prompt cache saved; nothing without input."""
-    read = sum(row.input for row in rows)
-    cached = sum(row.cached for row in rows)
-    if not read:
-        return ""
-    # Some servers leave what was cached out of the input.
-    line = f"**{100 * min(cached, read) / read:.0f} %** of the input came from the prompt cache."
-    if not parts.itemized:
-        return f"{line} What that saved is not known of these days."
-    what = "more" if parts.saved >= 0 else "less"
-    line += f" Without it, these days would have cost {_money(abs(parts.saved))} {what}"
-    if parts.cache_writes:
-        line += "; what writing to it costs is taken off"
-    requests = sum(row.requests for row in rows)
-    if parts.itemized < requests:
-        line += f" (known of {parts.itemized:,} of {requests:,} requests)"
-    return f"{line}."
 
 
 def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:

@@ -168,24 +168,24 @@ def append_turns(
         tools = [*servers, *base["tools"]] or None
         declared = declared_tools({"tools": tools, "input": added})
         fields["tools"] = tools
-        fields["tool_choice"] = _restrict_choice(request.tool_choice, offered, declared)
+        # A tool that is not offered any more stays declared: without it the beginning
+        # would change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0,
+        # measured).
+        identities = {tool_identity(tool) for tool in offered}
+        left = [tool for tool in declared if tool_identity(tool) in identities]
+        choice: object = request.tool_choice
+        if len(left) < len(declared) and choice in (None, "auto", "required"):
+            named = [
+                {key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left
+            ]
+            allowed = {
+                "type": "allowed_tools",
+                "mode": choice or "auto",
+                "tools": named,
+            }
+            choice = allowed if left else "none"
+        fields["tool_choice"] = choice
     return request.model_copy(update=fields), items
-
-
-def _restrict_choice(
-    choice: object, offered: Sequence[Item], declared: Sequence[Item]
-) -> object:
-    """Return a choice that leaves out what is declared and not offered any more."""
-    # A tool that is not offered any more stays declared: without it the beginning would
-    # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
-    identities = {tool_identity(tool) for tool in offered}
-    left = [tool for tool in declared if tool_identity(tool) in identities]
-    if len(left) == len(declared) or choice not in (None, "auto", "required"):
-        return choice
-    if not left:
-        return "none"
-    named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
-    return {"type": "allowed_tools", "mode": choice or "auto", "tools": named}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")

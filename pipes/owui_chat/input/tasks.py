@@ -103,9 +103,23 @@ def task_request(
     instructions, parts = parse_messages(clean_messages)
     ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
     parameters = {key: body[key] for key in body if key not in ignored}
-    text_format = _task_format(task, clean_messages)
-    if text_format and model.facts.known_family:
-        parameters["text"] = {"format": text_format}
+    if task in _TASK_OBJECTS and model.facts.known_family:
+        key, value_schema = _TASK_OBJECTS[task]
+        schema = {
+            "type": "object",
+            "properties": {key: value_schema},
+            "required": [key],
+            "additionalProperties": False,
+        }
+        # An administrator's own prompt may ask for something else: then it lacks the key.
+        if any(f'"{key}"' in str(message["content"]) for message in clean_messages):
+            form = {
+                "type": "json_schema",
+                "name": task,
+                "schema": schema,
+                "strict": True,
+            }
+            parameters["text"] = {"format": form}
     effort = None
     if not at_own_effort:
         effort = model.lowest_effort()
@@ -113,25 +127,6 @@ def task_request(
     settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
     return build_request(model, instructions, items, parameters, settings)
-
-
-def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
-    if task not in _TASK_OBJECTS:
-        return None
-    key, value_schema = _TASK_OBJECTS[task]
-    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value_schema},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
