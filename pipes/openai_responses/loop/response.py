@@ -397,7 +397,13 @@ class ResponseState:
         position = self._find(index, _ids(item), fits)
         if position not in self._ended or index == _NOWHERE:
             return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        ended = self._ended[position]
+        is_same = item.get("id") in (None, ended.get("id"))
+        # MLflow has one id for all of a response: another text elsewhere is another one.
+        is_elsewhere = index == NO_INDEX or index not in self._latest
+        if kind == "message" and is_elsewhere and position not in self._open:
+            was, now = message_text(ended).strip(), message_text(item).strip()
+            is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
     def _find_renamed_call(self, index: int, item: Item) -> int | None:
