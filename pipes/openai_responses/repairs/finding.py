@@ -310,6 +310,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
     ),
+    (
+        # Small servers and gateways (FMXExpress/PasClaw 62).
+        r"\bstreaming is not (?:\w{2,10} )?supported|\bnot support streaming\b",
+        [LeaveOutParameter("stream")],
+    ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
         rf"{NO_ROUTE} that (?:can handle|support)",

@@ -750,6 +750,7 @@ LACKING = [*INPUT[:-1], text_message("developer", "It is Monday."), USER, USER]
 INSTRUCTS_FIRST = (
     "jinja template rendering failed. System message must be at the beginning."
 )
+NO_STREAM = LeaveOutParameter("stream")
 ALTERNATES = "Conversation roles must alternate user/assistant/user/assistant/..."
 NO_PARSER = (
     '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to '
@@ -797,6 +798,8 @@ NO_PARSER = (
         ("doesn't support the image field for user messages", 400, LeaveOutImages()),
         ("Model do not support image input. Request id: 02", 400, LeaveOutImages()),
         ("image_url is only supported by certain models.", 400, LeaveOutImages()),
+        ("Streaming is not yet supported; set stream=false", 400, NO_STREAM),
+        ("This server does not support streaming responses.", 501, NO_STREAM),
     ],
 )
 def test_what_a_model_cannot_do_is_left_out(
