@@ -191,6 +191,12 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
         ),
         ({"fault": "m", "upstream_error": "m", "Error": "m"}, ApiError()),
         ({"message": "m", "upstream_error": {"status": 5}}, ApiError(message="m")),
+        # Databricks; codex2api
+        ({"error_code": "C", "message": "m"}, ApiError("C", message="m")),
+        (
+            {"error": {"code": "c", "details": {"field": "input.15.type"}}},
+            ApiError("c", param="input[15].type"),
+        ),
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
