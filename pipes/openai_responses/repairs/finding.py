@@ -820,6 +820,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             )
         refused_value = "" if is_any else value_digest(payload, path)
         yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown and refusal.parameter == "tools":  # not one of them
+        for fewer in (LeaveOutFunctions(), OfferFunctionsAlone()):
+            yield TriedRepair(fewer, is_named=is_named)
     elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):

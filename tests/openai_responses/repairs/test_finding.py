@@ -1661,3 +1661,18 @@ def test_model_without_a_route_for_the_parameters_gets_fewer(lack: str) -> None:
     tried = repairs_in_turn(Failure(404, error))
     assert tried[:2] == [LeaveOutOptions(), LeaveOutFunctions()]
     assert not find(error, 404).is_lasting
+
+
+@pytest.mark.parametrize("tools", [[WEB], [LOOK], [WEB, LOOK]])
+def test_server_that_does_not_know_tools_gets_none_for_a_day(tools: list[Item]) -> None:
+    """It names the field; a wrong entry of the list has its place."""
+    detail = {"loc": ["body", "tools"], "msg": "Extra inputs are not permitted"}
+    error = read_api_error({"detail": [detail]})
+    done: list[Repair] = []
+    while asking(tools=tools, repairs=done).payload().get("tools"):
+        tried = find_repair(
+            asking(tools=tools, repairs=done).sent(), Failure(422, error)
+        )
+        assert tried
+        assert (tried.is_named, tried.is_lasting) == (True, True)
+        done.append(tried.repair)
