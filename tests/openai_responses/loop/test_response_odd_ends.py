@@ -863,3 +863,25 @@ def test_two_messages_of_one_id_that_come_without_deltas(at: int | None) -> None
     shown = output_of(*events, EMPTY_END)
 
     assert [message_text(item) for item in shown] == ["One.", "Two."]
+
+
+@pytest.mark.parametrize("key", ["finish_reason", "stop_reason"])
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("length", "max_output_tokens"),
+        ("max_output_tokens", "max_output_tokens"),
+        ("content_filter", "content_filter"),
+        ("stop", None),
+        ("completed", None),
+    ],
+)
+def test_complete_response_that_names_why_it_was_cut_is_not(
+    key: str, reason: str, code: str | None
+) -> None:
+    """Bridges keep the word of Chat Completions next to the status."""
+    state, _ = fed(*HELLO, wire.ended("completed", **{key: reason}))
+    assert state.ending
+    assert (state.ending.kind, state.ending.code) == (
+        ("incomplete", code) if code else ("completed", None)
+    )
