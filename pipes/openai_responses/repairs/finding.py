@@ -838,13 +838,14 @@ def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
     of_tools = _EFFORT_WITH_TOOLS in refusal.words
     asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
     wanted = asked or (_OWN_EFFORT if of_tools else "")
-    nearest = ""
+    # If it takes no tools with its own effort either, it may with none.
+    nearest = "none" if of_tools and not asked else ""
     if wanted in REASONING_EFFORTS:
         rank = REASONING_EFFORTS.index
         # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
         others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
         nearest = min(
-            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=nearest
         )
     # A model that takes `default` thinks or does not, and knows no amounts.
     if of_tools or (nearest and "default" not in quoted):

@@ -324,6 +324,21 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             CallsAsWords(LAST),
         ),
         ("[m] [400]: invalid params, invalid tool type: (2013)", OfferFunctionsAlone()),
+        (
+            "Unsupported value: 'reasoning_effort' does not support 'none' with this "
+            "model. Supported values are: 'low', and 'high'.",
+            ReplaceEffort("none", "low"),
+        ),
+        (
+            "Unsupported value: 'none' is not supported with the 'm' model. Supported "
+            "values are: 'medium'.",
+            ReplaceEffort("none", "medium"),
+        ),
+        (
+            "Unsupported value: 'low' is not supported with the 'm' model. Supported "
+            "values are: 'medium'.",
+            parameter("text.verbosity", "low"),
+        ),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
@@ -566,6 +581,8 @@ def test_model_with_an_effort_of_its_own_gets_none_with_tools() -> None:
     tried = find(error, reasoning=None)
     assert tried.repair == ReplaceEffort("", "none", of_tools=True)
     assert tried.is_lasting
+    bare = error._replace(message=error.message.partition(" To use")[0])
+    assert find(bare, reasoning=None) == tried._replace(error=bare)
 
 
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
@@ -1676,3 +1693,9 @@ def test_server_that_does_not_know_tools_gets_none_for_a_day(tools: list[Item]) 
         assert tried
         assert (tried.is_named, tried.is_lasting) == (True, True)
         done.append(tried.repair)
+
+
+def test_value_of_two_parameters_names_neither() -> None:
+    said = "Unsupported value: 'low' is not supported with the 'm' model."
+    tried = tried_after(words(said), reasoning={"effort": "low"})
+    assert tried is None or not tried.is_lasting
