@@ -133,10 +133,11 @@ _PARAMETERS_IN_WORDS = (
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
 _VALUE_IN_WORDS = re.compile(
-    rf"\bunsupported value: {_QUOTED_NAME} is not supported with the\b", re.IGNORECASE
+    rf"\b(?:unsupported )?value:? {_QUOTED_NAME} is not (?:supported with the|one of)\b",
+    re.IGNORECASE,
 )
 """What the API says, and gateways repeat without the parameter, or with a masked one
-(anomalyco/opencode 4451, Laisky/one-api 285)."""
+(anomalyco/opencode 4451, Laisky/one-api 285); checks of a schema."""
 _PARAMETERS_WITH_WORDS = ("reasoning.effort", "reasoning.summary", "text.verbosity")
 _FUNCTION_IN_WORDS = re.compile(
     # DashScope, of a function that has the name of one of its own tools.

@@ -339,6 +339,10 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "values are: 'medium'.",
             parameter("text.verbosity", "low"),
         ),
+        (
+            "Value 'none' is not one of 'low', 'medium', 'high'",
+            ReplaceEffort("none", "low"),
+        ),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
