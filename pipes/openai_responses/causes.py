@@ -132,17 +132,13 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or find_certain_cause(error) == NO_CREDIT
 
 
-_REJECTED_CODES = (
-    "invalid_request",
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
+_REJECTED_CODE = re.compile(
+    r"(?:bad|invalid|unknown|unsupported|missing)[_-]?(?:required_)?"
+    r"(?:request|argument|parameter|type|value)(?:_?error|_value)?",
+    re.IGNORECASE,
 )
-"""Codes and types that say that the request itself cannot be answered."""
+"""Codes and types that say that the request itself cannot be answered, at OpenAI and at
+others (`BadRequestError` at vLLM, `InvalidParameter` at DashScope and Volcengine)."""
 _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
 """The words for it without a code: xAI's of a schema."""
 
@@ -150,7 +146,8 @@ _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORE
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
+    names = (error.code or "", error.type or "")
+    if any(map(_REJECTED_CODE.fullmatch, names)) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -270,9 +267,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Copilot and Ollama.
+        # Databricks, Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock

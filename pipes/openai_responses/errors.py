@@ -352,8 +352,10 @@ def read_api_error(wire: object) -> ApiError:
     says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
     printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
     if printed:
-        message = printed[2] or message
-        fields = {**fields, "code": printed[1]}
+        message = printed[2] or printed[4] or message
+        fields = {**fields, "code": printed[1] or printed[3]}
+        if fields.get("type") in CODES_FOR_ANYTHING:
+            del fields["type"]
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -460,6 +462,7 @@ _CODES_OF_WORDS = (
         r"|invalid image input\Z|Unable to process input image\b"
         r"|Unable to submit request because it has a mimeType parameter with value image/"
         # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|\S{1,99}\.media_type: Input should be 'image/"
         r"|(?:\S{1,99}: )?(?:Could not process image"
         r"|Image does not match the provided media))",
         "invalid_image_format",
@@ -584,7 +587,9 @@ def _error_fields(wire: object) -> JsonObject:
         inner = _error_fields(fields["message"])
         param = fields.get("param") or inner.get("param")
         return {**fields, "message": inner.get("message"), "param": param}
-    return fields
+    # codex2api has the place next to its words; Databricks has another name for the code.
+    place = value_at(fields, "details", "field")
+    return {"param": place, "code": fields.get("error_code"), **fields}
 
 
 def _read_error_word(value: object) -> str:
@@ -673,12 +678,10 @@ def _join_place(keys: Iterable[object]) -> str:
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
-        try:
+        with suppress(ValueError):
             issues = load_json(text[:_MAX_INNER_BODY])
-        except ValueError:
-            return None
-        if _are_issues(issues):
-            return read_api_error({"error": issues})
+            if _are_issues(issues):
+                return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         rows: list[JsonObject] = []
         for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
@@ -696,7 +699,8 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    if told and inner is None:  # the package for Go prints the error without a body
+    # The package for Go prints the error without a body; FastAPI has another name.
+    if inner is None and (told or as_mapping(body).get("detail")):
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
@@ -737,9 +741,12 @@ _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z
 Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+    r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
+    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body.
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
+(anomalyco/opencode 50818).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """

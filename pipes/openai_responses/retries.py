@@ -177,7 +177,7 @@ def says_no_cause(failure: Failure) -> bool:
 
 
 _KNOWN_REFUSALS = (
-    {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
+    {"invalid_request_error", "BadRequestError", "400", "422"}  # OpenAI; vLLM; gateways
     | MESSAGES["failed"].keys()
     | MESSAGES["refused"].keys()
 )

@@ -73,15 +73,21 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
+_IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
     rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+    rf"|\ue200{_IN_MARK}\Z"
 )
-_TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(
+    rf"[?&]{_TRACKED}(?![\w-])|\ue200(?:file)?cite\ue202{_IN_MARK}\ue201"
+)
+"""And where a model cites by names of its own (`turn0search0`), in characters that no
+page draws. Other marks of these characters have words of the answer."""
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
+"""The end of a text that may become what is not shown."""
 
 
 class HoldbackBuffer:
@@ -108,9 +114,7 @@ class HoldbackBuffer:
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, without tracking parameters in its links."""
-    if _TRACKED not in text:
-        return text
+    """Return a text, or an address, without tracking parameters and a model's marks."""
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
@@ -285,7 +289,7 @@ class Citations:
         if _TRACKED not in text:
             if text:
                 growing.last_number = ""
-            return text
+            return strip_tracking(text)
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
         # The number that the edited text ends with. If all of the text repeats the number
         # in front of it, that one is still the last.
@@ -333,7 +337,7 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations and _TRACKED not in text:
-            return text
+            return strip_tracking(text)
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}

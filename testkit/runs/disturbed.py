@@ -47,10 +47,7 @@ STREAMS: Mapping[str, Disturbed] = {
         "error", words="HTTP 400", cause="does not take this request"
     ),
     "error-of-the-event-name": Disturbed(
-        "error",
-        words="reported an error",
-        cause="does not take this request",
-        requests=2,
+        "error", words="Sending it again does not", cause="does not take this request"
     ),
     "error-of-plain-words": Disturbed(
         "error", words="reported an error", cause="upstream connect error", requests=3

@@ -594,6 +594,9 @@ gateway of AWS, of a server that took too long | 504
     {"message":"Endpoint request timed out"}
     => The model's server did not answer a gateway in front of it in time (HTTP 504). Try
     again, or choose a lower effort.
+Databricks' provider without the API | 400 | not there
+    {"error_code":"INVALID_PARAMETER_VALUE","message":"Native_api_type=openai/v1/responses
+    is not supported for provider Amazon Bedrock."}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
@@ -731,6 +734,10 @@ FAILED_EVENTS = {
         "OpenAI declined to answer, because the answer could help attack computers "
         "(cyber_policy). Rephrase the question, or start a new chat. For security work, "
         "an administrator can apply to OpenAI for access.",
+    ),
+    "DashScope's refusal": (
+        {"code": "InvalidParameter", "message": "<400> InternalError.Algo: No."},
+        REJECTED.format(""),
     ),
 }
 """Errors that come in a stream, or with the status 200, and the messages about them."""

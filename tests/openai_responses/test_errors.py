@@ -191,6 +191,12 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
         ),
         ({"fault": "m", "upstream_error": "m", "Error": "m"}, ApiError()),
         ({"message": "m", "upstream_error": {"status": 5}}, ApiError(message="m")),
+        # Databricks; codex2api
+        ({"error_code": "C", "message": "m"}, ApiError("C", message="m")),
+        (
+            {"error": {"code": "c", "details": {"field": "input.15.type"}}},
+            ApiError("c", param="input[15].type"),
+        ),
     ],
 )
 def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> None:
@@ -385,6 +391,11 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
         ),
         ("", "400 failed to decode image"),
         ("", "Invalid request: failed to decode image: unknown format"),
+        (
+            "",
+            "messages.0.content.1.image.source.base64.media_type: Input should be "
+            "'image/jpeg', 'image/png', 'image/gif' or 'image/webp'",
+        ),
     ],
 )
 def test_image_that_is_none_has_openais_code(code: str, message: str) -> None:
@@ -449,6 +460,7 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
         ("server_error", "Error code: 503", ("503", "Error code: 503", True)),
         ("own", "Error code: 400 - No.", ("own", "Error code: 400 - No.", False)),
         (None, "Run failed: Error code: 401 - No.", ("401", "No.", True)),
+        (None, "Upstream request failed: [400] No.", ("400", "No.", True)),
         (None, '"Error code: 400 - x"', (None, '"Error code: 400 - x"', False)),
     ],
 )
@@ -458,3 +470,18 @@ def test_exception_of_a_package_says_the_status_of_the_api(
     """Newer versions print no body, and what passes it on has a code for anything."""
     error = read_api_error({"error": {"code": code, "message": message}})
     assert (error.code, error.message, error.is_relayed) == expected
+
+
+@pytest.mark.parametrize(
+    "detail",
+    ["No: top_p", [{"loc": ["body", "top_p"], "msg": "No: top_p"}]],
+    ids=["words", "rows"],
+)
+def test_gateways_repeat_what_a_server_made_with_fastapi_says(detail: object) -> None:
+    """One in front of another has it in a text inside of a text (decolua/9router 3008)."""
+    inner = json.dumps({"detail": detail})
+    outer = json.dumps({"error": {"code": None, "message": f"{inner} (trace: 1)"}})
+    error = read_api_error({"error": {"message": f"[m] [400]: {outer}(reset)"}})
+    param = None if isinstance(detail, str) else "top_p"
+    assert (error.message, error.param) == ("No: top_p", param)
+    assert error.is_relayed

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openai_responses.errors import ApiError, Failure, MalformedEvent
+from openai_responses.errors import ApiError, Failure, MalformedEvent, read_api_error
 from openai_responses.retries import (
     RetryPolicy,
     is_passing,
@@ -249,3 +249,11 @@ def test_wait_far_inside_of_a_message_is_nobodys_wish(before: int) -> None:
 
     assert (waited is None) is bool(before)
     assert (loading_wait(THREE, 0.0, loading) is None) is bool(before)
+
+
+def test_status_in_the_words_is_more_certain_than_a_type_for_anything() -> None:
+    """A gateway calls what another server refused its own error."""
+    words = "Upstream request failed: [400] Invalid request parameters"
+    error = read_api_error({"error": {"type": "server_error", "message": words}})
+    for status in (200, 400):
+        assert wait(Failure(status, error), 0) is None

@@ -20,6 +20,7 @@ from runs.sample import without_addresses
 
 LINKED = "([a.example](https://a.example/x_(y)?utm_source=openai))"
 OTHER = "([b.example](https://b.example/?utm_source=openai))"
+OWN_MARK = "\ue200cite\ue202turn0search0\ue202turn0search3\ue201"
 
 
 def pieces_of(text: str, size: int) -> Iterator[str]:
@@ -121,7 +122,10 @@ def test_bracket_that_never_closes_is_held_for_a_while_only() -> None:
 
 
 pieces_of_links = st.sampled_from(
-    [*"()[]?& \n.a", "](", "https://", "a.example", "utm_source=openai", LINKED, "utm_"]
+    [
+        *[*"()[]?& \n.a", "](", "https://", "a.example", "utm_source=openai", "utm_"],
+        *[LINKED, OWN_MARK, *"\ue200\ue201", "cite\ue202"],
+    ]
 )
 
 
@@ -179,3 +183,23 @@ def test_positions_shift_by_removed_tracking() -> None:
     for word in ("One", "two", "three"):
         assert clean[cited(text.index(word)) :].startswith(word)
     assert cited(len(text)) == cited(-1) == len(clean)
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        (f"Rain.{OWN_MARK} Snow.", "Rain. Snow."),
+        (f"Rain.{OWN_MARK.replace('cite', 'filecite')}", "Rain."),
+        (f"{LINKED}{OWN_MARK}{OTHER}", "[1][2]"),
+        # These have words of the answer, or are no mark.
+        (
+            'In \ue200entity\ue202["Bern"]\ue201.',
+            'In \ue200entity\ue202["Bern"]\ue201.',
+        ),
+        ("It is \ue200cite\ue202all", "It is \ue200cite\ue202all"),
+    ],
+)
+def test_names_that_only_the_model_knows_are_not_shown(text: str, seen: str) -> None:
+    assert whole(text) == seen
+    for size in (1, 2, 7, 1000):
+        assert "".join(grown(text, size)) == seen

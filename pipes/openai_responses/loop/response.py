@@ -388,7 +388,13 @@ class ResponseState:
         position = self._find(index, _ids(item), fits)
         if position not in self._ended or index == _NOWHERE:
             return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        ended = self._ended[position]
+        is_same = item.get("id") in (None, ended.get("id"))
+        # MLflow has one id for all of a response: another text elsewhere is another one.
+        is_elsewhere = index == NO_INDEX or index not in self._latest
+        if kind == "message" and is_elsewhere and position not in self._open:
+            was, now = message_text(ended).strip(), message_text(item).strip()
+            is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
     def _find_renamed_call(self, index: int, item: Item) -> int | None:
@@ -883,11 +889,16 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
     One that is `cancelled` was cancelled by another client: after our own cancellation
     no answer is read.
     """
+    details = as_mapping(response.get("incomplete_details"))
+    other_details = as_mapping(response.get("status_details"))
+    reason = details.get("reason") or other_details.get("reason")
     if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        other_details = as_mapping(response.get("status_details"))
-        reason = details.get("reason") or other_details.get("reason")
         return ending_of_incomplete(as_text(reason))
+    # Bridges say that an answer is complete, and keep the word of another API for why it
+    # ended (ltmoerdani/opencode-copilot-chat 198).
+    word = reason or response.get("finish_reason") or response.get("stop_reason")
+    if word in ("length", "max_tokens", "max_output_tokens", CONTENT_FILTER):
+        return ending_of_incomplete(word)
     # Servers have further words, of which nobody knows whether they are an end.
     is_over = status in ("cancelled", "expired")
     if is_over or (status != "completed" and not response.get("output")):

@@ -309,6 +309,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
     ),
+    (
+        # Small servers and gateways (FMXExpress/PasClaw 62).
+        r"\bstreaming is not (?:\w{2,10} )?supported|\bnot support streaming\b",
+        [LeaveOutParameter("stream")],
+    ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
         rf"{NO_ROUTE} that (?:can handle|support)",
@@ -812,6 +817,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             )
         refused_value = "" if is_any else value_digest(payload, path)
         yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown and refusal.parameter == "tools":  # not one of them
+        for fewer in (LeaveOutFunctions(), OfferFunctionsAlone()):
+            yield TriedRepair(fewer, is_named=is_named)
     elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -827,13 +835,14 @@ def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
     of_tools = _EFFORT_WITH_TOOLS in refusal.words
     asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
     wanted = asked or (_OWN_EFFORT if of_tools else "")
-    nearest = ""
+    # If it takes no tools with its own effort either, it may with none.
+    nearest = "none" if of_tools and not asked else ""
     if wanted in REASONING_EFFORTS:
         rank = REASONING_EFFORTS.index
         # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
         others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
         nearest = min(
-            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=nearest
         )
     # A model that takes `default` thinks or does not, and knows no amounts.
     if of_tools or (nearest and "default" not in quoted):

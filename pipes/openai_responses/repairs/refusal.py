@@ -24,7 +24,7 @@ from openai_responses.items import (
     item_type,
     tool_name,
 )
-from openai_responses.json_input import as_list, as_text
+from openai_responses.json_input import as_list, as_text, value_at
 from openai_responses.tool_kinds import CALLED_BY_NAME
 
 _MAX_MESSAGE = 8000
@@ -69,6 +69,8 @@ _PARAMETER_IN_WORDS = re.compile(
     # gateways; Volcengine.
     rf"|[`']{_NAME}[`'] must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    # OpenAI in Chat Completions, behind Copilot (kaitranntt/ccs 344).
+    rf"|\bunsupported value: '{_NAME}' does not support\b"
     rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
@@ -130,6 +132,13 @@ _PARAMETERS_IN_WORDS = (
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_VALUE_IN_WORDS = re.compile(
+    rf"\b(?:unsupported )?value:? {_QUOTED_NAME} is not (?:supported with the|one of)\b",
+    re.IGNORECASE,
+)
+"""What the API says, and gateways repeat without the parameter, or with a masked one
+(anomalyco/opencode 4451, Laisky/one-api 285); checks of a schema."""
+_PARAMETERS_WITH_WORDS = ("reasoning.effort", "reasoning.summary", "text.verbosity")
 _FUNCTION_IN_WORDS = re.compile(
     # DashScope, of a function that has the name of one of its own tools.
     rf"\bfunction:? {_QUOTED_NAME}|\btool names are not allowed to be \[([\w.-]{{1,64}})\]",
@@ -457,11 +466,22 @@ class Refusal:
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
         if match is None:
-            return self._path_in_front
+            return self._path_in_front or self._path_of_value()
         if self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)
         return _OTHER_NAMES.get(path.lower(), path)
+
+    def _path_of_value(self) -> str:
+        """Return the one parameter that has the value which the words refuse."""
+        match = _VALUE_IN_WORDS.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        paths = []
+        for path in _PARAMETERS_WITH_WORDS:
+            if value_at(self.sent.payload, *path.split(".")) == match[1]:
+                paths.append(path)
+        return paths[0] if len(paths) == 1 else ""
 
     @property
     def tools(self) -> Iterator[Item]:

@@ -6,6 +6,7 @@ An event goes in; the same event with a `card` comes out.
 import asyncio
 import base64
 import hashlib
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 
@@ -45,6 +46,8 @@ _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its 
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
+_ERROR = re.compile(rb'\s*\{\s*"error"\s*:')
+"""How an error begins that a gateway sends with a status of 200."""
 
 
 class ArtifactStore:
@@ -162,6 +165,9 @@ class ArtifactStore:
             self._call.log.warn(f"no container file: {error}")
             reason = _GONE if error.status == 404 else _NOT_FETCHED
             return reason.format(name)
+        if _ERROR.match(content) and not name.lower().endswith(".json"):
+            self._call.log.warn("no container file: an error came in its place")
+            return _NOT_FETCHED.format(name)
         entry = await self._store_once(name, content)
         return entry or _NOT_STORED.format(name)
 

@@ -851,3 +851,37 @@ def test_snapshot_that_joins_what_came_apart_repeats_nothing(
 
 
 PIECES = ((0, "Hello"), (2, " world"))
+
+
+@pytest.mark.parametrize("at", [None, 1])
+def test_two_messages_of_one_id_that_come_without_deltas(at: int | None) -> None:
+    """MLflow has one id for all of a response; the same words are the same message."""
+    events = [wire.done(wire.message_item(text)) for text in ("One.", " One. ", "Two.")]
+    for event in events[1:] if at else events:
+        event["output_index"] = at
+
+    shown = output_of(*events, EMPTY_END)
+
+    assert [message_text(item) for item in shown] == ["One.", "Two."]
+
+
+@pytest.mark.parametrize("key", ["finish_reason", "stop_reason"])
+@pytest.mark.parametrize(
+    ("reason", "code"),
+    [
+        ("length", "max_output_tokens"),
+        ("max_output_tokens", "max_output_tokens"),
+        ("content_filter", "content_filter"),
+        ("stop", None),
+        ("completed", None),
+    ],
+)
+def test_complete_response_that_names_why_it_was_cut_is_not(
+    key: str, reason: str, code: str | None
+) -> None:
+    """Bridges keep the word of Chat Completions next to the status."""
+    state, _ = fed(*HELLO, wire.ended("completed", **{key: reason}))
+    assert state.ending
+    assert (state.ending.kind, state.ending.code) == (
+        ("incomplete", code) if code else ("completed", None)
+    )

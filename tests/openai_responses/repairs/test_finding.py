@@ -324,6 +324,25 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             CallsAsWords(LAST),
         ),
         ("[m] [400]: invalid params, invalid tool type: (2013)", OfferFunctionsAlone()),
+        (
+            "Unsupported value: 'reasoning_effort' does not support 'none' with this "
+            "model. Supported values are: 'low', and 'high'.",
+            ReplaceEffort("none", "low"),
+        ),
+        (
+            "Unsupported value: 'none' is not supported with the 'm' model. Supported "
+            "values are: 'medium'.",
+            ReplaceEffort("none", "medium"),
+        ),
+        (
+            "Unsupported value: 'low' is not supported with the 'm' model. Supported "
+            "values are: 'medium'.",
+            parameter("text.verbosity", "low"),
+        ),
+        (
+            "Value 'none' is not one of 'low', 'medium', 'high'",
+            ReplaceEffort("none", "low"),
+        ),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
@@ -566,6 +585,8 @@ def test_model_with_an_effort_of_its_own_gets_none_with_tools() -> None:
     tried = find(error, reasoning=None)
     assert tried.repair == ReplaceEffort("", "none", of_tools=True)
     assert tried.is_lasting
+    bare = error._replace(message=error.message.partition(" To use")[0])
+    assert find(bare, reasoning=None) == tried._replace(error=bare)
 
 
 @pytest.mark.parametrize(("pictures", "is_lasting"), [(1, True), (2, False)])
@@ -750,6 +771,7 @@ LACKING = [*INPUT[:-1], text_message("developer", "It is Monday."), USER, USER]
 INSTRUCTS_FIRST = (
     "jinja template rendering failed. System message must be at the beginning."
 )
+NO_STREAM = LeaveOutParameter("stream")
 ALTERNATES = "Conversation roles must alternate user/assistant/user/assistant/..."
 NO_PARSER = (
     '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to '
@@ -797,6 +819,8 @@ NO_PARSER = (
         ("doesn't support the image field for user messages", 400, LeaveOutImages()),
         ("Model do not support image input. Request id: 02", 400, LeaveOutImages()),
         ("image_url is only supported by certain models.", 400, LeaveOutImages()),
+        ("Streaming is not yet supported; set stream=false", 400, NO_STREAM),
+        ("This server does not support streaming responses.", 501, NO_STREAM),
     ],
 )
 def test_what_a_model_cannot_do_is_left_out(
@@ -1688,3 +1712,24 @@ def test_path_belongs_to_the_parameter_that_it_begins_with(
     sent = asking(safety_identifier="u").sent()
     named = Refusal(ApiError(param=param, message=message), sent).parameter
     assert (named, outer_name(named)) == (path, outer)
+
+
+@pytest.mark.parametrize("tools", [[WEB], [LOOK], [WEB, LOOK]])
+def test_server_that_does_not_know_tools_gets_none_for_a_day(tools: list[Item]) -> None:
+    """It names the field; a wrong entry of the list has its place."""
+    detail = {"loc": ["body", "tools"], "msg": "Extra inputs are not permitted"}
+    error = read_api_error({"detail": [detail]})
+    done: list[Repair] = []
+    while asking(tools=tools, repairs=done).payload().get("tools"):
+        tried = find_repair(
+            asking(tools=tools, repairs=done).sent(), Failure(422, error)
+        )
+        assert tried
+        assert (tried.is_named, tried.is_lasting) == (True, True)
+        done.append(tried.repair)
+
+
+def test_value_of_two_parameters_names_neither() -> None:
+    said = "Unsupported value: 'low' is not supported with the 'm' model."
+    tried = tried_after(words(said), reasoning={"effort": "low"})
+    assert tried is None or not tried.is_lasting

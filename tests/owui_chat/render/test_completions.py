@@ -568,3 +568,13 @@ def test_probabilities_of_tokens_are_in_the_choice() -> None:
     streamed = [c["choices"][0] for c in chunks if "logprobs" in c["choices"][0]]
     assert [row["logprobs"] for row in streamed] == [expected]
     assert "logprobs" not in result(ended(message("1", "Hi")))["choices"][0]
+
+
+def test_names_that_only_the_model_knows_count_in_no_place() -> None:
+    said = "One.\ue200cite\ue202turn0search0\ue201 Two."
+    place = {"start_index": said.index("Two"), "end_index": len(said)}
+
+    deltas = deltas_of(message("1", said, annotations=[{**CITED, **place}]))
+
+    assert joined_text(deltas) == "One. Two."
+    assert cited_place(deltas) == 5

@@ -218,8 +218,9 @@ async def test_picture_in_the_output_of_code_is_stored(desk: Desk) -> None:
         (b"{}", 404, "could not be fetched: the container"),
         (bytes(33 * 1024**2), 200, "larger than 32 MB"),
         (bytes(20_000), 200, "could not be stored in Open WebUI"),
+        (b'{\n "error": {"message": "No."}}', 200, "from where the code ran"),
     ],
-    ids=["broken", "expired", "large", "refused by the host"],
+    ids=["broken", "expired", "large", "refused by the host", "an error"],
 )
 async def test_failed_download_leaves_a_note(
     content: bytes, status: int, sentence: str, desk: Desk
