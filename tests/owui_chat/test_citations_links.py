@@ -179,3 +179,12 @@ def test_positions_shift_by_removed_tracking() -> None:
     for word in ("One", "two", "three"):
         assert clean[cited(text.index(word)) :].startswith(word)
     assert cited(len(text)) == cited(-1) == len(clean)
+
+
+def test_citation_without_a_beginning_is_at_its_end() -> None:
+    """For a plain client, which would cut a text out backward."""
+    note = {"type": "url_citation", "url": "https://a.example", "end_index": 2}
+    part = {"type": "output_text", "text": "It rains.", "annotations": [note]}
+    [annotation] = chat_annotations({"content": [part]}, 0)
+    cited = annotation["url_citation"]
+    assert (cited["start_index"], cited["end_index"]) == (2, 2)
