@@ -594,6 +594,12 @@ gateway of AWS, of a server that took too long | 504
     {"message":"Endpoint request timed out"}
     => The model's server did not answer a gateway in front of it in time (HTTP 504). Try
     again, or choose a lower effort.
+llama.cpp's template (Haervwe/open-webui-tools 93) | 500
+    {"error":{"code":500,"message":"\n------------\nWhile executing CallExpression at
+    line 79, column 24 in source:\n...\nError: Jinja Exception: No user query found in
+    messages.","type":"server_error"}}
+    => The model's server rejected the request. Sending it again does not help; an
+    administrator can find the details in the log.
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
