@@ -350,6 +350,8 @@ _CERTAIN_PHRASES = (
         r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
         "output_parse_failed",
     ),
+    # llama.cpp, of a chat that its model's template does not take, as a 500
+    (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
     # provider; Azure; Workers AI; new-api
     (

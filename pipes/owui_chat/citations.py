@@ -24,7 +24,7 @@ from collections import deque
 from collections.abc import Callable, Container, Iterable
 from itertools import accumulate
 from operator import attrgetter
-from typing import NamedTuple, TypeGuard
+from typing import Any, NamedTuple, TypeGuard
 
 from openai_responses.items import (
     Item,
@@ -435,14 +435,20 @@ def _is_position(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and value >= 0
 
 
+def _stated_range(annotation: Item) -> tuple[Any, Any]:
+    """Return where a citation begins and ends; some servers know only its end."""
+    last = annotation.get("end_index")
+    start = annotation.get("start_index")
+    return last if start is None else start, last
+
+
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one after the last.
 
     `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
-    start = annotation.get("start_index")
-    last = annotation.get("end_index")
+    start, last = _stated_range(annotation)
     # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
     knows_none = start == last == 0
     if start is None and last is None:  # some servers write null for what is not there
@@ -502,11 +508,12 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
+            start, end = map(find_position, _stated_range(annotation))
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_position(annotation.get("start_index")),
-                "end_index": before + find_position(annotation.get("end_index")),
+                "start_index": before + start,
+                "end_index": before + end,
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
         before += find_position(len(text))

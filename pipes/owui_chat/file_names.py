@@ -147,6 +147,12 @@ def stored_name(name: str) -> tuple[str, str]:
     return f"{base}.bin", INERT_TYPES["bin"]
 
 
+def document_name(media_type: str) -> str:
+    """Return the name of a document that has only a type; most are PDFs."""
+    endings = {kind: ending for ending, kind in INERT_TYPES.items()}
+    return f"file.{endings.get(media_type, 'pdf')}"
+
+
 def image_name(media_type: str) -> str:
     """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)

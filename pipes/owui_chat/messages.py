@@ -33,6 +33,7 @@ from openai_responses.json_input import (
     value_at,
 )
 from openai_responses.requests.parameters import given_values
+from owui_chat.file_names import document_name
 
 
 class Attachment(NamedTuple):
@@ -465,6 +466,9 @@ def _file_part(wire: object) -> Item:
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     if kept.get("detail") not in _FILE_DETAILS:
         kept.pop("detail", None)
+    if not (address or kept.get("filename")):  # the API takes no content without one
+        media_type = data[:100].lower().partition(";")[0].removeprefix("data:")
+        kept["filename"] = document_name(media_type)
     return {"type": "input_file", **given_values(kept)}
 
 

@@ -597,6 +597,12 @@ gateway of AWS, of a server that took too long | 504
 Databricks' provider without the API | 400 | not there
     {"error_code":"INVALID_PARAMETER_VALUE","message":"Native_api_type=openai/v1/responses
     is not supported for provider Amazon Bedrock."}
+llama.cpp's template (Haervwe/open-webui-tools 93) | 500
+    {"error":{"code":500,"message":"\n------------\nWhile executing CallExpression at
+    line 79, column 24 in source:\n...\nError: Jinja Exception: No user query found in
+    messages.","type":"server_error"}}
+    => The model's server rejected the request. Sending it again does not help; an
+    administrator can find the details in the log.
 """
 _PAGES = {
     "nginx": NGINX_PAGE,

@@ -794,3 +794,14 @@ async def test_who_answers_for_an_automatic_name_is_told(
     assert turn.sent["model"] == "gpt-6.1-sol"
     assert "GPT-6.1 Sol answers" in str(turn.lines)
     assert ("GPT-6.1 Sol answers" in caplog.text) is (door.name != PIPE)
+
+
+@pytest.mark.parametrize("reader", ["plain", "plain-whole"])
+async def test_a_client_reads_its_own_names_of_tools(door: Door, reader: str) -> None:
+    """The API takes no points in them."""
+    tool = {"type": "function", "function": {"name": "lights.turn_on"}}
+    question = Question("sim:tool go", body={"tools": [tool]})
+    [turn] = await door.talk(question, reader=reader)
+
+    assert '"name": "lights.turn_on"' in json.dumps(turn.answers)
+    assert "lights.turn_on says" in turn.text

@@ -149,6 +149,13 @@ NEVER = [None, None]
             NEVER,
             id="a full context behind a gateway",
         ),
+        pytest.param(
+            Failure(
+                500, ApiError("500", "server_error", message="Jinja Exception: No user")
+            ),
+            NEVER,
+            id="a template",
+        ),
     ],
 )
 def test_trouble_without_a_cause_is_tried_once_more(

@@ -172,10 +172,11 @@ NO_PLACES = {"start_index": None, "end_index": None}
         # At the end without a place; some servers mean that by -1.
         ("It rains.", [{**url_note(A, "A", 0, 2), "start_index": "x"}], "It rains.[1]"),
         ("It rains.", [{**url_note(A, "A", 2, 0), "end_index": "x"}], "It rains.[1]"),
+        # Some servers know only where a citation ends.
         (
             "It rains.",
             [{**url_note(A, "A", 0, 2), "start_index": None}],
-            "It rains.[1]",
+            "It[1] rains.",
         ),
         ("It rains.", [{**url_note(A, "A", 2, 0), "end_index": None}], "It rains.[1]"),
         ("It rains.", [url_note(A, "A", -1, -1)], "It rains.[1]"),

@@ -203,3 +203,12 @@ def test_names_that_only_the_model_knows_are_not_shown(text: str, seen: str) -> 
     assert whole(text) == seen
     for size in (1, 2, 7, 1000):
         assert "".join(grown(text, size)) == seen
+
+
+def test_citation_without_a_beginning_is_at_its_end() -> None:
+    """For a plain client, which would cut a text out backward."""
+    note = {"type": "url_citation", "url": "https://a.example", "end_index": 2}
+    part = {"type": "output_text", "text": "It rains.", "annotations": [note]}
+    [annotation] = chat_annotations({"content": [part]}, 0)
+    cited = annotation["url_citation"]
+    assert (cited["start_index"], cited["end_index"]) == (2, 2)

@@ -25,7 +25,7 @@ from owui_chat.messages import (
 Json = dict[str, Any]
 PICTURE = "data:image/png;base64,iVBORw0KGgo="
 IMAGE: Json = {"type": "input_image", "detail": "auto", "image_url": PICTURE}
-FILE: Json = {"type": "input_file", "file_data": "QQ=="}
+FILE: Json = {"type": "input_file", "filename": "a.pdf", "file_data": "QQ=="}
 
 
 def said(role: str, content: object) -> Json:
@@ -95,7 +95,7 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
         ({**IMAGE, "file_id": "another's"}, IMAGE),
         (
             {"type": "file", "file": {"file_data": "QQ==", "filename": "a.pdf"}},
-            {**FILE, "filename": "a.pdf"},
+            FILE,
         ),
         (
             {"type": "file", "file": {"file_id": "another's", "filename": "a.pdf"}},
@@ -126,6 +126,18 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
         ({"type": "input_file", "file_url": "ftp://a"}, NO_WEB_ADDRESS),
         ({"type": "text", "text": "Hi"}, {"type": "input_text", "text": "Hi"}),
         ({"type": "input_text", "text": None}, text_part("")),
+        *(
+            (
+                {"type": "file", "file": {"file_data": data, "filename": None}},
+                {"type": "input_file", "filename": name, "file_data": data},
+            )
+            for data, name in (
+                ("data:application/pdf;base64,QQ==", "file.pdf"),
+                ("DATA:text/Plain;charset=utf-8;base64,QQ==", "file.txt"),
+                ("data:;base64,QQ==", "file.pdf"),
+                ("QQ==", "file.pdf"),
+            )
+        ),
     ],
 )
 def test_part_takes_the_form_of_the_api(part: Json, expected: Json) -> None:

@@ -128,7 +128,7 @@ class _Agent:
             ending=explain_ending(self._run_end, earlier),
             usage=self._spending.usage,
             last_usage=self._spending.last_usage,
-            output=self._run_end.output,
+            output=tuple(map(self._prepared.names.with_own_name, self._run_end.output)),
             trace=self._run_end.trace,
         )
 
@@ -190,9 +190,13 @@ class _Agent:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
-                yield event._replace(item=self._prepared.with_own_name(event.item))
+                yield event._replace(
+                    item=self._prepared.names.with_own_name(event.item)
+                )
             case ItemDone() if is_call(event.item):
-                yield event._replace(item=self._prepared.with_own_name(event.item))
+                yield event._replace(
+                    item=self._prepared.names.with_own_name(event.item)
+                )
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
@@ -254,7 +258,7 @@ class _Agent:
         for call in made:
             step = self._steps.start(
                 "tool",
-                self._prepared.with_own_name(call)["name"],
+                self._prepared.names.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )

@@ -90,7 +90,7 @@ class ChatJudge:
         )
         # What the user allowed for the whole chat while this answer waited.
         for call in earlier.signed_calls:
-            resolved = self._resolve_for_rules(prepared.with_own_name(call))
+            resolved = self._resolve_for_rules(prepared.names.with_own_name(call))
             with suppress(ValueError):
                 asked = build_confirmation_request(resolved, chat=self._chat)
                 decision = self._decisions.get(asked.confirmation_id)
@@ -130,7 +130,7 @@ class ChatJudge:
 
         No approval is requested for a call that cannot be made.
         """
-        named_calls = [self._prepared.with_own_name(call) for call in calls]
+        named_calls = [self._prepared.names.with_own_name(call) for call in calls]
         refusals: dict[str, ToolResult] = {}
         for call in named_calls:
             why = self._refusal(call)

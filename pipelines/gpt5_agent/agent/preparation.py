@@ -63,10 +63,6 @@ class PreparedRun(NamedTuple):
     """Messages for the user about how the chat was read."""
     permissions: frozenset[str]
 
-    def with_own_name(self, call: Item) -> Item:
-        """Return a call under the tool's own name."""
-        return {**call, "name": self.names.own_name(str(call["name"]))}
-
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
     """Return what the agent begins with; raises InvalidRequest."""

@@ -110,9 +110,11 @@ class Approver:
         ]
         asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
         answers: Iterator[bool] = iter(())
+        is_answered = False
         if asked and self.ask is not None:
             try:
                 answers = iter(await self.ask(asked))
+                is_answered = True
             except Exception as error:  # the dialog failed, which is no approval
                 names = ", ".join(call.name for call in asked)
                 why = describe_exception(error)
@@ -124,14 +126,15 @@ class Approver:
                 why = f"The administrator does not allow {name}. Do not call it again."
                 refusals.append(why)
             elif rule == "ask" and not next(answers, False):
-                refusals.append(_not_approved(name))
+                refusals.append(_not_approved(name, is_answered=is_answered))
             else:
                 refusals.append(None)
         return refusals
 
 
-def _not_approved(name: str) -> str:
-    return f"The user did not approve this call of {name}. Continue without it."
+def _not_approved(name: str, *, is_answered: bool = True) -> str:
+    who = "The user did not" if is_answered else "Nobody was there to"
+    return f"{who} approve this call of {name}. Continue without it."
 
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:

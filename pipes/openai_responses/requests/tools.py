@@ -70,6 +70,12 @@ class ToolNames:
                 own = own or self._names_by_spelling.get(_normalize_spelling(name))
         return own or called
 
+    def with_own_name(self, item: Item) -> Item:
+        """Return a call under the tool's own name, and another item as it is."""
+        if not is_call(item):
+            return item
+        return {**item, "name": self.own_name(as_text(item.get("name")))}
+
     @cached_property
     def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)

@@ -14,7 +14,6 @@ from openai_responses.items import (
     content_parts,
     has_image,
     image_url,
-    is_call,
     is_commentary,
     is_reasoning,
     item_texts,
@@ -23,7 +22,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.json_input import JsonObject, as_text
-from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.loop.events import RunDone
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.answers import closing_commentary
 from owui_chat.citations import (
@@ -75,8 +74,6 @@ class ChunkRenderer:
             "model": model,
         }
         self.report = AnswerReport()
-        self._open_calls: dict[str, Item] = {}
-        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
         """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
@@ -127,10 +124,6 @@ class ChunkRenderer:
                 yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemDone() if is_call(event.item):
-                self._open_calls[event.item["call_id"]] = event.item
-            case ToolOutput():
-                self._open_calls.pop(event.item["call_id"], None)
             case AnswerReport():
                 self.report = event
             case RunDone():
@@ -207,13 +200,14 @@ class ChunkRenderer:
         if closing and closing in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(closing))
-        for index, call in enumerate(self._open_calls.values()):
+        calls = open_calls(event.output)
+        for index, call in enumerate(calls):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self.chunk({"tool_calls": [tool_call]})
         error = _error(event)
         finish = None
         if not error:
-            finish = _finish_reason(event.ending, bool(self._open_calls))
+            finish = _finish_reason(event.ending, bool(calls))
         sums = {
             **client_usage(event, self.report.cost),
             **metadata_field(self.report.metadata),

@@ -202,6 +202,8 @@ async def _ask_in_page(event_call: EventCall, calls: Sequence[AskedCall]) -> lis
         "timeout_ms": _MAX_WAITING_MS,
     }
     answer = await event_call({"type": "confirmation", "data": card})
-    # Without an answer the host returns an object, so only True is an approval
-    # (docs/reference/open-webui.md, "Dialogs").
-    return [answer is True for _ in calls]
+    # Without an answer the host returns an object (docs/reference/open-webui.md,
+    # "Dialogs").
+    if not isinstance(answer, bool):
+        raise TimeoutError
+    return [answer] * len(calls)

@@ -185,6 +185,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
         request=with_cache_comparison(call, request, stored),
         limits=limits,
         toolset=chat_toolset(call, tools),
+        tool_names=tools.names,
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,

@@ -20,7 +20,7 @@ from openai_responses.models.usage import Cost, Usage
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import hash_ids
-from openai_responses.requests.tools import is_hosted_tool
+from openai_responses.requests.tools import ToolNames, is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.config import build_endpoint, read_config
@@ -46,6 +46,7 @@ class PreparedRequest(NamedTuple):
     limits: Limits
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    tool_names: ToolNames = ToolNames()
     row: StoredAnswer | None = None
     """What the answer is stored in; None if its chat has no row."""
     scope: RecordScope | None = None

@@ -208,5 +208,13 @@ class _Answer:
         return [*shown, *stored]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
-        """Return the end of the run with its output as it is shown."""
-        return self._thoughts.shown_end(ended) if self._thoughts else ended
+        """Return the end of the run with its output as it is shown.
+
+        A program runs its functions under the names that it gave them.
+        """
+        if self._thoughts:
+            ended = self._thoughts.shown_end(ended)
+        if self._prepared.call.caller.is_open_webui:
+            return ended
+        named = map(self._prepared.tool_names.with_own_name, ended.output)
+        return ended._replace(output=tuple(named))

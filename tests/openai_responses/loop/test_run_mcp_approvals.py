@@ -151,11 +151,11 @@ def _run_unasked(request: Mapping[str, Any]) -> Approval:
 @pytest.mark.parametrize(
     ("approver", "words"),
     [
-        (Approver(), "did not approve"),
+        (Approver(), "Nobody was there"),
         (Approver(rules=[("clocks_*", "deny")]), "does not allow clocks_now"),
         (Approver(rules=[("clocks_*", "auto")]), None),
-        (Approver(rules=[("*_now", "ask")]), "did not approve"),
-        (Approver(rules=[("now", "auto")]), "did not approve"),
+        (Approver(rules=[("*_now", "ask")]), "Nobody was there"),
+        (Approver(rules=[("now", "auto")]), "Nobody was there"),
         (Approver(remote_default=_run_unasked), None),
         (Approver([("now", "deny")], remote_default=_run_unasked), "does not allow"),
     ],

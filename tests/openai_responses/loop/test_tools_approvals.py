@@ -151,8 +151,8 @@ async def test_anything_but_a_yes_is_a_no(
 
     reason = await refusal(approver)
 
-    refused = "The user did not approve this call of get_weather. Continue without it."
-    assert reason == refused
+    who = "The user did not" if ask and not logged else "Nobody was there to"
+    assert reason == f"{who} approve this call of get_weather. Continue without it."
     begin = "nobody could be asked about get_weather: "
     assert [line.removeprefix(begin).partition(" ")[0] for line in lines] == logged
     assert "hunter2" not in str(lines)

@@ -73,19 +73,20 @@ async def test_page_shows_the_hosts_card_with_the_call() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer",
+    ("answer", "reason"),
     [
-        False,
-        1,
-        {"error": "disconnected"},
-        TimeoutError(),
-        RuntimeError("the socket is gone"),
+        (False, "The user did not approve"),
+        (1, "Nobody was there to approve"),
+        ({"error": "disconnected"}, "Nobody was there to approve"),
+        (TimeoutError(), "Nobody was there to approve"),
+        (RuntimeError("the socket is gone"), "Nobody was there to approve"),
     ],
     ids=str,
 )
-async def test_only_true_is_a_yes(answer: Any) -> None:
-    """Whoever left or did not answer is an object, or an exception."""
-    assert not await is_allowed(Page(answer), ASKS)
+async def test_only_true_is_a_yes(answer: Any, reason: str) -> None:
+    """Whoever left or did not answer is an object, or an exception, and said no no."""
+    approver = approver_of(ruled("", metadata=ASKS, event_call=Page(answer)))
+    assert reason in str(await approver.refusal("call_1", "get_weather", {}))
 
 
 async def test_nobody_there_is_a_no() -> None:
