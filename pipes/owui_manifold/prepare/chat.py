@@ -74,7 +74,7 @@ from owui_chat.storage.output_carrier import restore_from_outputs, stored_output
 from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.research import RESEARCH_BEGINNING, research_body
 from owui_manifold.host.open_webui import (
     listed_messages,
@@ -112,7 +112,7 @@ from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import StoredAnswer
 
 
-async def build_chat_request(call: CheckedCall) -> PreparedRequest:
+async def build_chat_request(call: Call) -> PreparedRequest:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
     What takes longer for a longer chat is done in `run_work`.
@@ -199,7 +199,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
 
-async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat, str]:
+async def _read_chat(call: Call, keys: ChatKeys, size: int) -> tuple[Chat, str]:
     """Return the chat, and what the host tells of a conversation that it leaves out.
 
     The host does so after a heading in its instructions, in chats of its page and in
@@ -239,7 +239,7 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
 
 
 async def _choose_model(
-    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
+    call: Call, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the message that says why it was chosen, if any.
 
@@ -274,7 +274,7 @@ async def _choose_model(
 
 
 async def _host_messages(
-    call: CheckedCall, stored: StoredChat | None, size: int
+    call: Call, stored: StoredChat | None, size: int
 ) -> JsonObject:
     """Return the messages of the chat as the host stores them, by id.
 
@@ -300,9 +300,7 @@ async def _host_messages(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(
-    call: CheckedCall, rows: JsonObject, chat: Chat, *, is_own: bool
-) -> Chat:
+def _attach_stored(call: Call, rows: JsonObject, chat: Chat, *, is_own: bool) -> Chat:
     """Give the parts what the host stores of them: the messages of the chat, by id.
 
     In a chat that its owner lets others continue, they only tell what is hidden.
@@ -325,7 +323,7 @@ def _attach_stored(
 
 
 async def _with_whole_files(
-    call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
+    call: Call, tools: OfferedTools, file_input: str, chat: Chat
 ) -> tuple[Chat, Sequence[PythonFile]]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
@@ -361,7 +359,7 @@ async def _with_whole_files(
 
 
 def _read_question_and_answers(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
     python_files: Sequence[PythonFile],
@@ -389,7 +387,7 @@ def _read_question_and_answers(
 
 
 def _first_fields(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     tools: OfferedTools,
     verbosity: str,
@@ -417,7 +415,7 @@ def _first_fields(
 
 
 def _appended_kinds(
-    call: CheckedCall, facts: ModelFacts, repairs: Sequence[Repair]
+    call: Call, facts: ModelFacts, repairs: Sequence[Repair]
 ) -> set[str]:
     """Return the types of items by which later turns can change a request.
 
@@ -434,7 +432,7 @@ def _appended_kinds(
 
 
 def _keep_prefix(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
     appended: Set[str],
@@ -503,7 +501,7 @@ def _keep_prefix(
     return chat._replace(parts=prefix, instructions=told.first), request, new
 
 
-def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
+def _place_beginning(call: Call, chat: Chat, summary: str) -> Chat:
     """Let the chat begin with its instructions and with what was before it.
 
     Instructions in the input are for servers that take a developer's message there.
@@ -522,7 +520,7 @@ def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
 
 
 async def _build_history(
-    call: CheckedCall,
+    call: Call,
     stored: StoredChat | None,
     origin: Origin,
     file_input: str,
@@ -559,7 +557,7 @@ async def _build_history(
 
 
 def _record_scope(
-    call: CheckedCall,
+    call: Call,
     keys: ChatKeys,
     row: StoredAnswer | None,
     origin: Origin,

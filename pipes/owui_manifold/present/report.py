@@ -15,7 +15,7 @@ from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE, named_models
-from owui_manifold.call.context import PipeCall
+from owui_manifold.call.context import ArrivedCall
 from owui_manifold.prepare.request import PreparedRequest
 from shells.failures import has_unasked_removals, report_run
 from strategies.metadata import RunMetadata
@@ -170,15 +170,15 @@ def work_of(
     )
 
 
-def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
+def report_refusal(arrived: ArrivedCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if call.caller.task:
+    if arrived.caller.task:
         return None
-    config = call.config
-    name = call.caller.model
+    config = arrived.config
+    name = arrived.caller.model
     agent = find_agent(name, config.agent, is_switched=config.wants_agent)
     if agent is None:
         return None
@@ -186,4 +186,4 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     with suppress(InvalidRequest):  # it may be what refused the answer
         overrides = named_models(config.valves)
     model = resolve_model(answering_name(name, config.agent), overrides)
-    return log_refusal(call.log, agent.strategy, model.id, error)
+    return log_refusal(arrived.log, agent.strategy, model.id, error)

@@ -30,7 +30,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_host.users import user_model
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.prepare.request import PreparedRequest
 from owui_manifold.run.agent import run_agent
 from owui_manifold.run.purchases import itemize
@@ -64,7 +64,7 @@ def begin_spending(prepared: PreparedRequest) -> Spending:
     return spending
 
 
-def budget_of(call: CheckedCall) -> Budget:
+def budget_of(call: Call) -> Budget:
     """Return the limits of an answer."""
     most_calls = call.valves.MAX_TOOL_CALLS
     if call.agent:
