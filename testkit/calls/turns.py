@@ -7,7 +7,7 @@ from calls.sample import call_of, host_context, valves_for
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.context import Call, Caller
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
@@ -89,7 +89,7 @@ class StoredChat:
         """The call for the last of these texts; nothing is done yet."""
         return asked_as(self.sim, *texts, **{**self.usual, **given})
 
-    async def prepare(self, *texts: str, **given: Any) -> PreparedRequest:
+    async def prepare(self, *texts: str, **given: Any) -> Prepared:
         """The request for the last of these texts; it is not sent."""
         return await build_chat_request(self.asked(*texts, **given))
 

@@ -97,7 +97,7 @@ from owui_manifold.prepare.python_files import (
     name_python_files,
 )
 from owui_manifold.prepare.request import (
-    PreparedRequest,
+    Prepared,
     learned_repairs,
     offered_tools,
     other_allowed_effort,
@@ -112,7 +112,7 @@ from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import StoredAnswer
 
 
-async def build_chat_request(call: Call) -> PreparedRequest:
+async def build_chat_request(call: Call) -> Prepared:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
     What takes longer for a longer chat is done in `run_work`.
@@ -180,7 +180,7 @@ async def build_chat_request(call: Call) -> PreparedRequest:
         caller = call.caller
         row = StoredAnswer(caller.chat_id, caller.message_id, stored, keys, sent)
     cites = any(tool_kind(tool).is_cited for tool in tools.items)
-    return PreparedRequest(
+    return Prepared(
         call=call,
         request=with_cache_comparison(call, request, stored),
         limits=limits,

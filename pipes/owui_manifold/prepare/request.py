@@ -38,7 +38,7 @@ from owui_manifold.store.writers import StoredAnswer
 from shells.valve_texts import comma_list, fits_pattern
 
 
-class PreparedRequest(NamedTuple):
+class Prepared(NamedTuple):
     """One request, and where its answer is stored."""
 
     call: Call
@@ -206,7 +206,7 @@ def other_allowed_effort(
     return allowed
 
 
-def is_as_configured(prepared: PreparedRequest) -> bool:
+def is_as_configured(prepared: Prepared) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
     Tools of the chat, what was appended to it and a key of their own may be a user's

@@ -25,15 +25,13 @@ from owui_manifold.call.context import Call
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.host.open_webui import administrator_params, require_floor
 from owui_manifold.prepare.request import (
-    PreparedRequest,
+    Prepared,
     learned_repairs,
     other_allowed_effort,
 )
 
 
-async def build_task_request(
-    call: Call, *, with_task_model: bool = True
-) -> PreparedRequest:
+async def build_task_request(call: Call, *, with_task_model: bool = True) -> Prepared:
     """Return the request for a task; raises InvalidRequest.
 
     TASK_MODEL does small ones, unless the model that was asked for is to do them.
@@ -50,7 +48,7 @@ async def build_task_request(
         request = await _own_effort_request(call, model, chosen, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    return PreparedRequest(call, request, run_limits(call.config.expert, model))
+    return Prepared(call, request, run_limits(call.config.expert, model))
 
 
 async def _own_effort_request(
@@ -112,7 +110,7 @@ def task_model(call: Call) -> ResolvedModel:
     return asked_model(call)
 
 
-def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+def lacks_task_model(prepared: Prepared, ended: RunDone) -> bool:
     """Say whether the chat's model may do a task that TASK_MODEL could not.
 
     Only if the refusal names the model, later tasks get the chat's model at once.

@@ -10,7 +10,7 @@ from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.context import Call
 from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.hosted_tools import image_model_name, unused_search_budget
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 
 _LEGACY_TOOLS = (
     "Open WebUI runs this model's tools in its legacy way: before it asks the model, "
@@ -89,7 +89,7 @@ def refusal_notice(call: Call) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-def _retirement(prepared: PreparedRequest) -> str:
+def _retirement(prepared: Prepared) -> str:
     """Return the notice about the end of the model, once in each chat.
 
     The log has it every day. What the page has shown it stores with the answer, so a
@@ -114,7 +114,7 @@ def _retirement(prepared: PreparedRequest) -> str:
     return notice if is_new else ""
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
+async def notices_of(prepared: Prepared) -> list[str]:
     """Return the notices to show after the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.

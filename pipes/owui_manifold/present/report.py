@@ -16,12 +16,12 @@ from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE, named_models
 from owui_manifold.call.context import ArrivedCall
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from shells.failures import has_unasked_removals, report_run
 from strategies.metadata import RunMetadata
 
 
-def report_request(prepared: PreparedRequest) -> None:
+def report_request(prepared: Prepared) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request = prepared.request
     call = prepared.call
@@ -56,7 +56,7 @@ _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
 
 
 def report_end(
-    prepared: PreparedRequest, ended: RunDone, spending: Spending
+    prepared: Prepared, ended: RunDone, spending: Spending
 ) -> tuple[AnswerReport, RunDone]:
     """Log how a run ended; return what else is known, and it.
 
@@ -101,7 +101,7 @@ def report_end(
     return report, ended
 
 
-def _source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+def _source_of_cost(prepared: Prepared, usages: Iterable[Usage]) -> str:
     """Return who says what responses cost, for the log."""
     call = prepared.call
     own_prices = call.config.prices
@@ -122,7 +122,7 @@ _MANY_TOOL_TOKENS = 4000
 _CHARACTERS_OF_A_TOKEN = 4
 
 
-def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
+def _usage_note(prepared: Prepared, ended: RunDone) -> str:
     """Return the message that tools explain many input tokens of a chat's first answer.
 
     Only administrators can do something about it, and read it once in a chat.
@@ -151,9 +151,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def work_of(
-    prepared: PreparedRequest, ended: RunDone, spending: Spending
-) -> RunMetadata:
+def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetadata:
     """Return what a run took. Rounds and calls are its own, as are its tokens."""
     call = prepared.call
     model = prepared.request.model

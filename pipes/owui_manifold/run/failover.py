@@ -14,13 +14,13 @@ from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, AnswerReport, StoredRecord
 from owui_manifold.call.context import Call
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.answer import answer_events
 from shells.administration import EndpointQueue
 
 
 async def answer_with_failover(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     endpoints: EndpointQueue,
     check: Callable[[], Awaitable[Call]],
     connections: Connections,
