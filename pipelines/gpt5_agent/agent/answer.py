@@ -34,7 +34,6 @@ from openai_responses.endings import COMPLETED
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, is_commentary, part_text
 from openai_responses.long_work import count_entries, run_work
-from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import (
     ResponseDone,
     RunDone,
@@ -323,14 +322,9 @@ _MESSAGE_DEPTH = 3
 MakeProvider = Callable[[AgentRequest], Provider]
 
 
-def connect_provider(request: AgentRequest) -> Provider:
-    """Return the Responses API at the request's endpoint."""
-    return Attempts(request.endpoint, request.connections, request.limits)
-
-
 async def run_agent(
     request: AgentRequest,
-    make_provider: MakeProvider = connect_provider,
+    make_provider: MakeProvider,
     on_request: OnRequest = ignore_report,
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens. `on_request` gets the first request.

@@ -28,6 +28,7 @@ from openai_responses.endpoint import Endpoint, bare_key
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number, well_formed
 from openai_responses.loop.attempt import Limits
+from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.tools import Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts
@@ -129,7 +130,6 @@ def build_agent_request(
     log = call.log
     shared = call.shared
     valves = call.valves
-    expert = call.settings.expert
     parameters = _build_parameters(call)
     messages = call.messages
     if not call.caller.task:
@@ -152,12 +152,6 @@ def build_agent_request(
         is_new = shared.notices.first_time
         return [notice for name, notice in notices.items() if is_new(name)]
 
-    limits = Limits(
-        timeouts=request_timeouts(expert, model),
-        retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
-        context_window=model.facts.context_window,
-    )
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -165,9 +159,7 @@ def build_agent_request(
         messages=messages,
         body=call.body,
         endpoint=endpoint,
-        connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=with_chosen_tags(limits, call.attached.tags),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, offer.tools, store_file),
         take_notices=take_notices,
@@ -178,6 +170,24 @@ def build_agent_request(
         repairs=shared.repairs,
         pictures=shared.pictures,
     )
+
+
+def build_limits(call: PipelineCall, request: AgentRequest) -> Limits:
+    """Return the limits of a run."""
+    expert = call.settings.expert
+    limits = Limits(
+        timeouts=request_timeouts(expert, request.model),
+        retries=RetryPolicy(expert.max_retries),
+        keeps_tagged_thoughts=request.parameters.emit_intermediate_thoughts,
+        context_window=request.model.facts.context_window,
+    )
+    return with_chosen_tags(limits, call.attached.tags)
+
+
+def connect_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
+    """Return the Responses API at the request's endpoint."""
+    limits = build_limits(call, request)
+    return Attempts(request.endpoint, call.shared.connections, limits)
 
 
 def _build_parameters(call: PipelineCall) -> StrategyParameters:
