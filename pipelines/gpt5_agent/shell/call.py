@@ -90,8 +90,6 @@ class PipelineCall(NamedTuple):
     log: AgentLog
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
-    notices: tuple[str, ...] = ()
-    """For administrators."""
 
     @property
     def valves(self) -> Valves:
@@ -145,7 +143,7 @@ def build_agent_request(
         if shared.logged.first_time(end_of_model):
             log.warn(end_of_model)
     if call.caller.is_admin:
-        problems = (*offer.problems, *call.notices)
+        problems = (*offer.problems, *call.settings.problems)
         notices |= {problem: problem for problem in problems if problem}
 
     def take_notices() -> list[str]:
