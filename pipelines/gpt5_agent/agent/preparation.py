@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
+    Turns,
     drop_last_turn_details,
     read_chat_notes,
     read_earlier_rounds,
@@ -86,28 +87,12 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     turns = read_turns(request.messages, sign)
     earlier = read_earlier_rounds(request.messages, turns, sign)
     noted_style, permissions = read_chat_notes(turns)
-    messages: Sequence[Message] = request.messages
-    if earlier.open_turn:
-        messages = drop_last_turn_details(messages, turns)
-    messages = drop_question_calls(messages)
-    chat = parse_chat(
-        messages,
-        sign,
-        parameters,
-        has_wish=request.has_wish,
-        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
-    )
-    parts = without_commands(chat.parts)
+    chat = _read_chat(request, turns, earlier)
 
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
-    first_request = _build_fields(request, tools, request.body, is_empty=not parts)
-    own_names = {tool.name for tool in request.own_tools.tools}
-    host_schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools.items:
-        name = tools.names.own_name(str(tool["name"]))
-        if name not in own_names:
-            host_schemas[name] = tool.get("parameters") or {}
+    first_request = _build_fields(request, tools, request.body, is_empty=not chat.parts)
+    host_schemas = _host_schemas(request, tools)
     # The tools of another client are its own, whatever their names.
     is_open_webui = request.caller.is_open_webui
     style = noted_style or choose_style(parameters.policy_style, model.family)
@@ -117,9 +102,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 
     # The input, and everything together.
     form = value_at(first_request.text, "format", "type")
-    asks_for_json = form == "json_object" and "json" in chat.instructions.lower()
-    chat = chat._replace(parts=[*memories(parameters), *parts])
-    items = _build_items(request, chat, earlier, asks_for_json=asks_for_json)
+    items = _build_items(request, chat, earlier, form)
     own_tools = OwnTools(
         request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
     )
@@ -133,7 +116,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         }
     )
 
-    sources = read_context(parameters.context)
+    sources = () if earlier.is_continuation else read_context(parameters.context)
     notices = (tools.notice, *chat.notices)
     return PreparedRun(
         request=first_request,
@@ -142,21 +125,53 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         host_schemas=host_schemas,
         earlier_rounds=earlier,
         style=style,
-        sources=() if earlier.is_continuation else sources,
+        sources=sources,
         notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
 
 
+def _read_chat(request: AgentRequest, turns: Turns, earlier: EarlierRounds) -> Chat:
+    """Return the chat without what is read elsewhere: calls that wait, our questions."""
+    messages: Sequence[Message] = request.messages
+    if earlier.open_turn:
+        messages = drop_last_turn_details(messages, turns)
+    chat = parse_chat(
+        drop_question_calls(messages),
+        request.sign,
+        request.parameters,
+        has_wish=request.has_wish,
+        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
+    )
+    return chat._replace(parts=without_commands(chat.parts))
+
+
+def _host_schemas(
+    request: AgentRequest, tools: OfferedTools
+) -> dict[str, Mapping[str, Any]]:
+    """Return the arguments of the host's tools, by the tools' own names."""
+    own_names = {tool.name for tool in request.own_tools.tools}
+    schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
+        if name not in own_names:
+            schemas[name] = tool.get("parameters") or {}
+    return schemas
+
+
 def _build_items(
-    request: AgentRequest, chat: Chat, earlier: EarlierRounds, *, asks_for_json: bool
+    request: AgentRequest, chat: Chat, earlier: EarlierRounds, form: object
 ) -> list[Item]:
-    """Return the input: the chat, and at its end an answer whose calls are still open."""
+    """Return the input: the chat, and at its end an answer whose calls are still open.
+
+    `form` is that of the answer's text.
+    """
     origin = origin_at(request.model.family, request.endpoint)
     # The Pipelines server has no library that makes a large image smaller.
-    parts = resolve_images(chat.parts, lambda _large: b"")
+    parts = [*memories(request.parameters), *chat.parts]
+    parts = resolve_images(parts, lambda _large: b"")
     items = build_input(parts, chat.records, origin)
-    if asks_for_json:
+    if form == "json_object" and "json" in chat.instructions.lower():
         # OpenAI looks for the word in the input alone, and refuses the format without.
         items = [text_message("developer", "Answer with JSON."), *items]
     maker = earlier.open_origin
