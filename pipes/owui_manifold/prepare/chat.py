@@ -27,6 +27,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.long_work import count_entries, run_work
+from openai_responses.loop.attempt import Limits
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
@@ -128,15 +129,7 @@ async def build_chat_request(call: Call) -> Prepared:
     # The model, the tools that it is offered, and what an agent is told of them.
     model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
-    instructions = chat.instructions
-    if call.agent:
-        check_agent_model(call.agent, model)
-        instructions = agent_instructions(
-            call.agent, model, instructions, tools, call.host
-        )
-    hint = image_hint(call, model)
-    if hint:
-        instructions = f"{instructions}\n\n{hint}" if instructions else hint
+    instructions = _told_instructions(call, model, tools, chat.instructions)
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
@@ -171,10 +164,6 @@ async def build_chat_request(call: Call) -> Prepared:
             "repairs": repairs,
         }
     )
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    limits = with_chosen_tags(limits, chosen_tags(call.host.metadata))
     row: StoredAnswer | None = None
     if stored:
         caller = call.caller
@@ -183,7 +172,7 @@ async def build_chat_request(call: Call) -> Prepared:
     return Prepared(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=limits,
+        limits=_chat_limits(call, model),
         toolset=chat_toolset(call, tools),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
@@ -271,6 +260,18 @@ async def _choose_model(
     call.note_left_out(dict.fromkeys(wanted, "forbidden by limits"))
     lacks = (*model.facts.lacks, *forbidden)
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
+
+
+def _told_instructions(
+    call: Call, model: ResolvedModel, tools: OfferedTools, given: str
+) -> str:
+    """Return the instructions: those of the chat, of an agent, and of pictures."""
+    told = given
+    if call.agent:
+        check_agent_model(call.agent, model)
+        told = agent_instructions(call.agent, model, given, tools, call.host)
+    hint = image_hint(call, model)
+    return "\n\n".join(text for text in (told, hint) if text)
 
 
 async def _host_messages(
@@ -554,6 +555,14 @@ async def _build_history(
         return fit_history(items, most)
 
     return await run_work(size, build_items)
+
+
+def _chat_limits(call: Call, model: ResolvedModel) -> Limits:
+    """Return the limits of a run; of thoughts in tags it keeps what is shown of them."""
+    limits = run_limits(call.config.expert, model)
+    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
+        limits = limits._replace(keeps_tagged_thoughts=False)
+    return with_chosen_tags(limits, chosen_tags(call.host.metadata))
 
 
 def _record_scope(
