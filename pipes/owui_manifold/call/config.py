@@ -138,22 +138,11 @@ def read_config(
     expert, _ = read_expert_json(valves.EXPERT_JSON)
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if own_key:
-        # What a user's own key does not get, such as the administrator's headers.
-        given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
-        for name, row in rows_of(Valves).items():
-            if row.own_key not in given:
-                changes[name] = ""
+        changes |= _withheld_valves(expert)
     effective = valves.model_copy(update=changes) if changes else valves
 
-    # The kinds of OpenAI's tools, of which the page's switch for searches may mean one.
-    is_wanted = bool(value_at(metadata, "features", "web_search"))
-    maps_search = valves.MAP_WEB_SEARCH and is_wanted
-    # With legacy function calling the host has searched before it asks the model: a
-    # second, billed search would be for the same question.
-    if value_at(metadata, "params", "function_calling") == "legacy":
-        maps_search = False
+    maps_search = valves.MAP_WEB_SEARCH and _asks_for_search(metadata)
     tool_kinds = _offered_kinds(own, effective, maps_search)
-
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
@@ -206,6 +195,16 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
     keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
     return connection_secrets(values, valves.PROXY, *keys, *others)
+
+
+def _asks_for_search(metadata: JsonObject) -> bool:
+    """Say whether the page's own switch for searches is on, and can mean OpenAI's.
+
+    With legacy function calling the host has searched before it asks the model: a
+    second, billed search would be for the same question.
+    """
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    return bool(value_at(metadata, "features", "web_search")) and not is_legacy
 
 
 def _offered_kinds(
@@ -328,6 +327,16 @@ def _read_permissions(text: str) -> tuple[frozenset[str], str]:
 
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
+
+
+def _withheld_valves(expert: PipeExpertKeys) -> dict[str, object]:
+    """Return what a user's own key does not get, such as the administrator's headers.
+
+    These valves are empty then.
+    """
+    given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
+    rows = rows_of(Valves)
+    return {name: "" for name, row in rows.items() if row.own_key not in given}
 
 
 OWN_KEY_PLACE = (
