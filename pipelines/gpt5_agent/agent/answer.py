@@ -189,9 +189,13 @@ class _Agent:
             case ItemAdded() if is_call(event.item):
                 if event.item is self._judge.question:
                     yield from self._judge.requests
-                yield event._replace(item=self._prepared.with_own_name(event.item))
+                yield event._replace(
+                    item=self._prepared.tools.with_own_name(event.item)
+                )
             case ItemDone() if is_call(event.item):
-                yield event._replace(item=self._prepared.with_own_name(event.item))
+                yield event._replace(
+                    item=self._prepared.tools.with_own_name(event.item)
+                )
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
@@ -253,7 +257,7 @@ class _Agent:
         for call in made:
             step = self._steps.start(
                 "tool",
-                self._prepared.with_own_name(call)["name"],
+                self._prepared.tools.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
     Turns,
@@ -29,6 +30,7 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
 from openai_responses.json_input import JsonObject, as_list, value_at
+from openai_responses.loop.tools import CallKind, ToolResult
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -46,27 +48,60 @@ from strategies.memory import Message
 from strategies.policy import ChosenStyle, choose_style
 
 
-class PreparedRun(NamedTuple):
-    """What a run of the agent begins with.
+class AgentTools:
+    """All tools that the model is offered; only the agent's own run here.
 
-    `request` has the history as its input. `own_tools` and `host_schemas` (the
-    arguments of the host's tools) use the tools' own names.
+    `own_names` and `host_names` are the tools' own names.
     """
 
+    def __init__(
+        self,
+        names: ToolNames,
+        own: OwnTools,
+        host_schemas: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """`host_schemas` has the arguments of the host's tools, by their own names."""
+        self.own_names = own.schemas.keys()
+        self.host_names = host_schemas.keys()
+        self._names = names
+        self._own = own
+        self._schemas = {**host_schemas, **own.schemas}
+
+    def with_own_name(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return {**call, "name": self._names.own_name(str(call["name"]))}
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+        return self._schemas.get(self._names.own_name(name))
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of a tool; no name is an alias."""
+        return self._names.own_name(name), arguments
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool: tasks have limits of their own."""
+        is_task = self._names.own_name(name) == DELEGATE
+        return "task" if is_task else "limited"
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool by its own name."""
+        return await self._own.call(name, arguments)
+
+
+class PreparedRun(NamedTuple):
+    """What a run of the agent begins with; `request` has the history as its input."""
+
     request: ResponsesRequest
-    names: ToolNames
-    own_tools: OwnTools
-    host_schemas: Mapping[str, Mapping[str, Any]]
+    tools: AgentTools
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
     notices: Sequence[str]
     """Messages for the user about how the chat was read."""
     permissions: frozenset[str]
-
-    def with_own_name(self, call: Item) -> Item:
-        """Return a call under the tool's own name."""
-        return {**call, "name": self.names.own_name(str(call["name"]))}
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
@@ -103,11 +138,10 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     # The input, and everything together.
     form = value_at(first_request.text, "format", "type")
     items = _build_items(request, chat, earlier, form)
-    own_tools = OwnTools(
-        request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
-    )
+    own = request.own_tools
+    own_tools = OwnTools(own.tools, own.store_file, seen_pictures(items))
     scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
-    most_output = request.own_tools.limits.characters if is_open_webui else None
+    most_output = own.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
@@ -120,9 +154,7 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     notices = (tools.notice, *chat.notices)
     return PreparedRun(
         request=first_request,
-        names=tools.names,
-        own_tools=own_tools,
-        host_schemas=host_schemas,
+        tools=AgentTools(tools.names, own_tools, host_schemas),
         earlier_rounds=earlier,
         style=style,
         sources=sources,
