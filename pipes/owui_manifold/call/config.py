@@ -29,7 +29,13 @@ from owui_manifold.call.expert import (
 )
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
-from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Valves
+from owui_manifold.call.valves import (
+    CALL_TOKENS,
+    TOOL_SETTINGS,
+    TOOL_SWITCHES,
+    UserValves,
+    Valves,
+)
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
@@ -214,17 +220,16 @@ def _offered_kinds(
 
     `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
-    searches = valves.ENABLE_WEB_SEARCH or maps_search
-    runs_python = valves.ENABLE_CODE_INTERPRETER
-    draws = valves.ENABLE_IMAGE_GENERATION
-    wanted = {
-        "web_search": _choose_switch(own.WEB_SEARCH, searches),
-        "file_search": bool(valves.FILE_SEARCH_VECTOR_STORES),
-        "mcp": bool(valves.REMOTE_MCP_SERVERS_JSON),
-        "code_interpreter": _choose_switch(own.CODE_INTERPRETER, runs_python),
-        "image_generation": _choose_switch(own.IMAGE_GENERATION, draws),
-    }
-    return frozenset(kind for kind, is_on in wanted.items() if is_on)
+    kinds: set[str] = set()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(vars(valves)[setting.valve])
+        if kind == "web_search":
+            is_on = is_on or maps_search
+        if setting.user_valve:
+            is_on = _choose_switch(vars(own)[setting.user_valve], is_on)
+        if is_on:
+            kinds.add(kind)
+    return frozenset(kinds)
 
 
 def _choose_switch(own: str, default: bool) -> bool:
