@@ -20,9 +20,9 @@ from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, retirement
 from manifold.request_settings import (
     call_limits,
+    chat_limits,
     request_timeouts,
     settings_of_valves,
-    with_chosen_tags,
 )
 from openai_responses.endpoint import Endpoint, bare_key
 from openai_responses.errors import InvalidRequest
@@ -182,10 +182,9 @@ def build_limits(call: PipelineCall, request: AgentRequest) -> Limits:
     limits = Limits(
         timeouts=request_timeouts(expert, request.model),
         retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=request.parameters.emit_intermediate_thoughts,
         context_window=request.model.facts.context_window,
     )
-    return with_chosen_tags(limits, call.attached.tags)
+    return chat_limits(limits, request.parameters, call.attached.tags)
 
 
 def connect_provider(call: PipelineCall, request: AgentRequest) -> Attempts:

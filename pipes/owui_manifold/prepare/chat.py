@@ -15,7 +15,7 @@ from manifold.preparation import (
     parse_chat,
     takes_back_thoughts,
 )
-from manifold.request_settings import chosen_tags, with_chosen_tags
+from manifold.request_settings import chat_limits, chosen_tags
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -27,7 +27,6 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.long_work import count_entries, run_work
-from openai_responses.loop.attempt import Limits
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
@@ -172,7 +171,11 @@ async def build_chat_request(call: Call) -> Prepared:
     return Prepared(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=_chat_limits(call, model),
+        limits=chat_limits(
+            run_limits(call.config.expert, model),
+            call.agent.parameters if call.agent else None,
+            chosen_tags(call.host.metadata),
+        ),
         toolset=chat_toolset(call, tools),
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
@@ -555,14 +558,6 @@ async def _build_history(
         return fit_history(items, most)
 
     return await run_work(size, build_items)
-
-
-def _chat_limits(call: Call, model: ResolvedModel) -> Limits:
-    """Return the limits of a run; of thoughts in tags it keeps what is shown of them."""
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    return with_chosen_tags(limits, chosen_tags(call.host.metadata))
 
 
 def _record_scope(
