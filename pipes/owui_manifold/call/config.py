@@ -144,7 +144,11 @@ def read_config(
     expert, _ = read_expert_json(valves.EXPERT_JSON)
     changes = _chosen_values(valves, own, is_admin=is_admin)
     if own_key:
-        changes |= _withheld_valves(expert)
+        # What a user's own key does not get, such as the administrator's headers.
+        given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
+        for name, row in rows_of(Valves).items():
+            if row.own_key not in given:
+                changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
 
     maps_search = valves.MAP_WEB_SEARCH and _asks_for_search(metadata)
@@ -332,16 +336,6 @@ def _read_permissions(text: str) -> tuple[frozenset[str], str]:
 
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
-
-
-def _withheld_valves(expert: PipeExpertKeys) -> dict[str, object]:
-    """Return what a user's own key does not get, such as the administrator's headers.
-
-    These valves are empty then.
-    """
-    given = ("", *_KEY_LEVELS[: _KEY_LEVELS.index(expert.user_keys_get) + 1])
-    rows = rows_of(Valves)
-    return {name: "" for name, row in rows.items() if row.own_key not in given}
 
 
 OWN_KEY_PLACE = (
