@@ -34,7 +34,7 @@ from gpt5_agent.shell.call import (
     read_api_key,
     read_guide,
 )
-from gpt5_agent.shell.callers import find_unknown_keys, select_keys
+from gpt5_agent.shell.callers import select_keys
 from gpt5_agent.shell.inlet import (
     CONTEXT_KEY,
     accepted_body,
@@ -116,7 +116,7 @@ class Pipeline:
             limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)
         log = _new_log()
         settings = usable_settings(self.valves)
-        self._find_notices(settings, log)
+        self._log_problems(settings, log)
         for read in (read_guide, partial(build_endpoint, log=log)):
             try:
                 read(settings.valves)
@@ -163,6 +163,7 @@ class Pipeline:
         line = left_out_line(caller.name_in_log, reasons, is_new)
         if line:
             log.warn(line)
+        self._log_problems(settings, log)
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
@@ -172,7 +173,6 @@ class Pipeline:
             log=log,
             caller=caller,
             attached=read_attached(body),
-            notices=self._find_notices(settings, log),
         )
         sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
@@ -192,14 +192,11 @@ class Pipeline:
             pieces: list[AnswerPiece] = [*failed_stream(call, error), DONE_LINE]
             return iter(pieces)
 
-    def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
-        """Return, and log once, what is wrong with the valves."""
-        unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
-        messages = [*filter(None, [unknown_keys]), *settings.problems]
-        for message in messages:
+    def _log_problems(self, settings: ValveSettings, log: AgentLog) -> None:
+        """Log once what is wrong with the valves."""
+        for message in settings.problems:
             if self._shared.logged.first_time(message):
                 log.warn(message)
-        return tuple(messages)
 
 
 def _new_log() -> AgentLog:

@@ -6,12 +6,10 @@ from typing import Any, NamedTuple
 from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.ports import StoreFile, Tool
 from openai_responses.endpoint import Endpoint
-from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
-from openai_responses.transport.connections import Connections
 from owui_chat.storage.signature import Sign, signer
 from shells.answer_log import AnswerLog
 from shells.caller import ChatCaller
@@ -75,14 +73,12 @@ class AgentRequest(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     endpoint: Endpoint
-    connections: Connections
     log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
     repairs: RepairMemory
     """What earlier refusals showed."""
     caller: PipelineCaller = PipelineCaller()
-    limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     take_notices: Callable[[], Sequence[str]] = tuple

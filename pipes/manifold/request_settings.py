@@ -19,6 +19,7 @@ from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
 from shells.tool_valves import ToolTimeouts
+from strategies.parameters import StrategyParameters
 
 _MIN_THRESHOLD = 1000
 """The API refuses to compact a shorter chat."""
@@ -109,8 +110,16 @@ def chosen_tags(metadata: JsonObject) -> list[str] | None:
     return None
 
 
-def with_chosen_tags(limits: Limits, tags: Sequence[str] | None) -> Limits:
-    """Return the limits with the tags of a chat, if it has its own (`chosen_tags`)."""
+def chat_limits(
+    limits: Limits, agent: StrategyParameters | None, tags: Sequence[str] | None
+) -> Limits:
+    """Return the limits of a run with what is kept of thoughts in the texts of a chat.
+
+    The `tags` are those of the chat, if it has its own (`chosen_tags`).
+    """
+    if agent:
+        keeps = agent.emit_intermediate_thoughts
+        limits = limits._replace(keeps_tagged_thoughts=keeps)
     match tags:
         case None:
             return limits

@@ -77,15 +77,10 @@ def day_picture(
 
     `saved` is what the cache saved on a day; a line shows the sum of both.
     """
-    # The models that cost the most have their own colors, all others share one.
-    money_of_models = Counter[str]()
-    for row in rows:
-        money_of_models[row.model] += row.money
-    named = [name for name, money in money_of_models.most_common(len(_COLORS)) if money]
+    named, others = _models_by_money(rows)
     if not named:
         return ""
     scale = {"domain": list(named), "range": list(_COLORS[: len(named)])}
-    others = sum(money > 0 for money in money_of_models.values()) - len(named)
     if others:
         scale["domain"].append(plural(others, "other model"))
         scale["range"].append(_COLOR_OF_OTHERS)
@@ -104,28 +99,8 @@ def day_picture(
         whole[(date.fromisoformat(day) - since).days // step] += money
 
     start = (since - date(1970, 1, 1)).days * _DAY_MS
-    end = start + days * _DAY_MS
-    every = ceil(days / _MOST_LABELS)
-    ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
-    x = {
-        "field": "from",
-        "type": "temporal",
-        "title": None,
-        "scale": {"type": "utc", "domain": [start, end], "nice": False},
-        "axis": {"format": "%-d %b", "values": ticks, "grid": False},
-    }
-    # The axis of money has the digits that its numbers need.
-    most = max(whole.values())
-    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
-    if most < MILLIONTHS // 20:
-        number = "$.4f"
-    y = {
-        "field": "dollars",
-        "type": "quantitative",
-        "title": None,
-        "axis": {"format": number, "tickCount": 5},
-    }
-
+    x = _day_axis(start, days)
+    y = _money_axis(max(whole.values()))
     width = step * _DAY_MS
     from_place = {"calculate": f"{start} + {width} * datum.place", "as": "from"}
     lines = [
@@ -138,16 +113,9 @@ def day_picture(
     if any(money > 0 for money in saved.values()):
         title["subtitle"] = "The line: without the prompt cache"
         last = (days - 1) // step
-        outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
-        outline.append(f"{last + 1},{_dollars(whole[last])}")
-        layers.append(
-            {
-                "data": _inline_csv("place,dollars", outline),
-                "transform": [from_place],
-                "mark": _OUTLINE,
-                "encoding": {"x": x, "y": y},
-            }
-        )
+        lines = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
+        lines.append(f"{last + 1},{_dollars(whole[last])}")
+        layers.append(_outline(lines, from_place, x, y))
     return _block(
         {
             "title": title,
@@ -159,14 +127,45 @@ def day_picture(
     )
 
 
-_OUTLINE = {
-    "type": "line",
-    "interpolate": "step-after",
-    "color": _TEXT,
-    "strokeWidth": 1.5,
-    "clip": True,
-}
-"""How what all would cost without the cache is drawn."""
+def _models_by_money(rows: Sequence[UsageRow]) -> tuple[list[str], int]:
+    """Return the models that cost the most, and how many others cost something.
+
+    The former have their own colors, all others share one.
+    """
+    money_of_models = Counter[str]()
+    for row in rows:
+        money_of_models[row.model] += row.money
+    most = money_of_models.most_common(len(_COLORS))
+    named = [name for name, money in most if money]
+    paid = sum(money > 0 for money in money_of_models.values())
+    return named, paid - len(named)
+
+
+def _day_axis(start: int, days: int) -> Layer:
+    """Return the axis of so many days, with labels of a few; `start` is in milliseconds."""
+    end = start + days * _DAY_MS
+    every = ceil(days / _MOST_LABELS)
+    ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
+    return {
+        "field": "from",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc", "domain": [start, end], "nice": False},
+        "axis": {"format": "%-d %b", "values": ticks, "grid": False},
+    }
+
+
+def _money_axis(most: int) -> Layer:
+    """Return the axis of money, with the digits that its numbers need."""
+    number = "$,.0f" if most >= 5 * MILLIONTHS else "$.2f"
+    if most < MILLIONTHS // 20:
+        number = "$.4f"
+    return {
+        "field": "dollars",
+        "type": "quantitative",
+        "title": None,
+        "axis": {"format": number, "tickCount": 5},
+    }
 
 
 def _bars(
@@ -209,6 +208,22 @@ def _bars(
                 },
             },
         },
+    }
+
+
+def _outline(lines: Sequence[str], from_place: Layer, x: Layer, y: Layer) -> Layer:
+    """Return the layer of what all would cost without the cache."""
+    return {
+        "data": _inline_csv("place,dollars", lines),
+        "transform": [from_place],
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": _TEXT,
+            "strokeWidth": 1.5,
+            "clip": True,
+        },
+        "encoding": {"x": x, "y": y},
     }
 
 

@@ -10,7 +10,6 @@ How a request is handled, from Open WebUI's call to the last chunk.
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -48,9 +47,9 @@ from owui_chat.render.native import NativeRenderer
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import (
+    ArrivedCall,
+    Call,
     Caller,
-    CheckedCall,
-    PipeCall,
     PipeMemory,
     read_caller,
 )
@@ -130,7 +129,7 @@ class Pipe:
         caller = read_caller(body, user, metadata, __task__)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
-        call = PipeCall(
+        call = ArrivedCall(
             body=body,
             caller=caller,
             config=config,
@@ -144,23 +143,24 @@ class Pipe:
             host=HostContext(
                 tools=__tools__ or {},
                 request=__request__,
+                user=user,
                 metadata=metadata,
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
-            user=user,
-            fault=fault,
         )
         if permitted is not metadata:
             call.note_left_out({"web_search": "no permission for web search"})
         if call.caller.streams:
-            chunks = self._stream(call)
+            chunks = self._stream(call, fault)
             return chunks if call.caller.has_page else event_stream(chunks)
-        task = call.caller.task
-        result = await (self._do_task(call) if task else self._complete(call))
+        answer = self._do_task if call.caller.task else self._complete
+        result = await answer(call, fault)
         return whole_characters(result) if isinstance(result, dict) else result
 
-    async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
+    async def _stream(
+        self, call: ArrivedCall, fault: Exception | None
+    ) -> AsyncGenerator[Chunk, None]:
         """Yield the answer in the form that the reader of the stream understands.
 
         Nothing is raised: the host would drop the text that was shown
@@ -176,7 +176,7 @@ class Pipe:
             view = client_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
-            async with aclosing(await self._answer(call)) as events:
+            async with aclosing(await self._answer(call, fault)) as events:
                 async for event in events:
                     has_waited = False
                     if isinstance(event, RunDone):  # the host writes soon
@@ -216,7 +216,7 @@ class Pipe:
         if not has_waited:
             await _wait_to_store(call.caller)
 
-    async def _complete(self, call: PipeCall) -> Any:
+    async def _complete(self, call: ArrivedCall, fault: Exception | None) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
         The host would show the text of an exception. To a plain client nothing but an
@@ -226,7 +226,8 @@ class Pipe:
         has_lines = emit is not None and not call.caller.is_in_channel
         view = _page_view(has_status_lines=has_lines)
         try:
-            ended = await self._watch(await self._answer(call), view, emit)
+            events = await self._answer(call, fault)
+            ended = await self._watch(events, view, emit)
         except Exception as error:
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
@@ -241,23 +242,22 @@ class Pipe:
         await _wait_to_store(call.caller)
         return _whole_result(call.caller, ended, view)
 
-    async def _do_task(self, call: PipeCall) -> Chunk:
+    async def _do_task(self, call: ArrivedCall, fault: Exception | None) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
 
         A failed title must not make the chat fail.
         """
         text = ""
         try:
-            ended = await self._watch(await self._answer(call), _page_view())
+            events = await self._answer(call, fault)
+            ended = await self._watch(events, _page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
             report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
-    async def _task_events(
-        self, call: CheckedCall
-    ) -> AsyncGenerator[AnswerEvent, None]:
+    async def _task_events(self, call: Call) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a task.
 
         With rules for approvals the host's task `function_calling` gets no answer: in its
@@ -284,17 +284,22 @@ class Pipe:
             if not is_refused:
                 return
 
-    async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
-        if arrived.fault:
-            raise arrived.fault
+    async def _answer(
+        self, arrived: ArrivedCall, fault: Exception | None
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`.
+
+        A `fault` from before there was anything that could tell it is raised here.
+        """
+        if fault:
+            raise fault
         command = read_command(arrived.messages)
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:
             call = await check_call(arrived)
         except InvalidRequest as error:
             if wants_check and not arrived.caller.task:
-                return stream_lines(unanswered_lines(arrived, error))
+                return stream_lines(unanswered_lines(arrived.config, error))
             raise
         if call.caller.task:
             return self._task_events(call)
@@ -307,7 +312,7 @@ class Pipe:
         request = await build_chat_request(call)
         account = call.account
         if account and account.endpoints:
-            check_again = partial(check_call, replace(arrived, account=account))
+            check_again = partial(check_call, arrived, account)
             return answer_with_failover(
                 request, account.endpoints, check_again, self._connections
             )

@@ -7,18 +7,17 @@ from contextlib import aclosing
 from typing import Any
 
 from chats.pictures import PNG
-from gpt5_agent.agent.answer import connect_provider, run_agent
+from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, ExecutionEnded, StateChanged
 from gpt5_agent.request import AgentRequest, OwnToolSettings, PipelineCaller
 from openai_responses.endings import Ending
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, ToolOutput
+from openai_responses.loop.run import Provider
 from openai_responses.models.resolve import resolve_model
 from openai_responses.repairs.memory import RepairMemory
-from openai_responses.transport.connections import Connections
 from owui_chat.render.chunks import METADATA_KEY
-from runs.scripted import ScriptedProvider
 from runs.tools import calling
 from shells.answer_log import AnswerLog, LogLevel
 from strategies.metadata import RunMetadata
@@ -130,7 +129,6 @@ def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
         messages=messages,
         body=more.pop("body", {}),
         endpoint=endpoint,
-        connections=more.pop("connections", Connections()),
         log=more.pop("log", None) or KeptLog(),
         signing_secret=endpoint.api_key,
         repairs=more.pop("repairs", None) or RepairMemory(),
@@ -139,17 +137,14 @@ def question(*tools: Any, text: str = "Weather?", **more: Any) -> AgentRequest:
     )
 
 
-async def events_of(
-    asked: AgentRequest, provider: ScriptedProvider | None = None
-) -> list[AgentEvent]:
+async def events_of(asked: AgentRequest, provider: Provider) -> list[AgentEvent]:
     """All that the agent reports; its end is told once."""
     log = KeptLog()
     if isinstance(asked.log, KeptLog):
         log = asked.log
     told_before = len(log.metadata)
     asked = asked._replace(log=log)
-    made = connect_provider if provider is None else lambda _asked: provider
-    async with aclosing(run_agent(asked, made)) as events:
+    async with aclosing(run_agent(asked, lambda _asked: provider)) as events:
         reported = [event async for event in events]
     shown = [event.metadata for event in reported if isinstance(event, ExecutionEnded)]
     assert len([event for event in reported if isinstance(event, RunDone)]) == 1

@@ -7,9 +7,9 @@ from typing import Any
 from calls.valves import expert
 from owui_manifold.call.config import Config, build_endpoint, read_config
 from owui_manifold.call.context import (
+    ArrivedCall,
+    Call,
     Caller,
-    CheckedCall,
-    PipeCall,
     PipeMemory,
     resolve_call,
 )
@@ -69,7 +69,7 @@ def arrived_call(
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
     host: HostContext | None = None,
-) -> PipeCall:
+) -> ArrivedCall:
     """A call of a new pipe for a stored chat; its log keeps every line.
 
     The host gave it no tools to run unless `host` has some.
@@ -77,7 +77,7 @@ def arrived_call(
     context = host or host_context()
     who = caller or SAVED
     config = config_of(valves, user_valves, context.metadata, is_admin=who.is_admin)
-    return PipeCall(
+    return ArrivedCall(
         body=body,
         caller=who,
         config=config,
@@ -93,7 +93,7 @@ def call_of(
     caller: Caller | None = None,
     user_valves: UserValves | None = None,
     host: HostContext | None = None,
-) -> CheckedCall:
+) -> Call:
     """The same call, which may be answered; its caller may set all of its body."""
     call = arrived_call(body, valves, caller, user_valves, host)
     config = call.config
@@ -124,6 +124,7 @@ def host_context(
     """What the host gives in addition to the chat."""
     given: Json = {
         "request": SimpleNamespace(),
+        "user": {},
         "metadata": {"user_id": "user-1", **IDS},
         "event_call": None,
         "event_emitter": None,

@@ -5,9 +5,9 @@ from typing import Any
 
 from calls.sample import call_of, host_context, valves_for
 from openai_responses.transport.connections import Connections
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
@@ -30,9 +30,7 @@ def row_of(host: StandInHost, *words: str) -> None:
     row.chat = {**row.chat, "history": {"messages": messages}}
 
 
-def asked_as(
-    sim: Simulator, *texts: str, model: str = MODEL, **given: Any
-) -> CheckedCall:
+def asked_as(sim: Simulator, *texts: str, model: str = MODEL, **given: Any) -> Call:
     """The next question of a chat: what the host gives, after a system message."""
     roles = ("system", "user", "assistant")
     order = [roles[0], *(roles[1 + index % 2] for index in range(len(texts) - 1))]
@@ -51,7 +49,7 @@ def asked_as(
     )
 
 
-async def answered(call: CheckedCall, connections: Connections) -> None:
+async def answered(call: Call, connections: Connections) -> None:
     """Ask, and let the answer end."""
     async for _ in answer_events(await build_chat_request(call), connections):
         pass
@@ -87,11 +85,11 @@ class StoredChat:
             for id in file_ids
         ]
 
-    def asked(self, *texts: str, **given: Any) -> CheckedCall:
+    def asked(self, *texts: str, **given: Any) -> Call:
         """The call for the last of these texts; nothing is done yet."""
         return asked_as(self.sim, *texts, **{**self.usual, **given})
 
-    async def prepare(self, *texts: str, **given: Any) -> PreparedRequest:
+    async def prepare(self, *texts: str, **given: Any) -> Prepared:
         """The request for the last of these texts; it is not sent."""
         return await build_chat_request(self.asked(*texts, **given))
 
@@ -99,7 +97,7 @@ class StoredChat:
         """Ask the last of these texts, and let the answer end."""
         await answered(self.asked(*texts, **given), self.connections)
 
-    async def finish(self, call: CheckedCall) -> None:
+    async def finish(self, call: Call) -> None:
         """Let the answer to a call end."""
         await answered(call, self.connections)
 

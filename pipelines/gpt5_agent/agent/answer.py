@@ -34,7 +34,6 @@ from openai_responses.endings import COMPLETED
 from openai_responses.errors import ResponsesError
 from openai_responses.items import Item, is_call, is_commentary, part_text
 from openai_responses.long_work import count_entries, run_work
-from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import (
     ResponseDone,
     RunDone,
@@ -128,7 +127,7 @@ class _Agent:
             ending=explain_ending(self._run_end, earlier),
             usage=self._spending.usage,
             last_usage=self._spending.last_usage,
-            output=tuple(map(self._prepared.names.with_own_name, self._run_end.output)),
+            output=tuple(map(self._prepared.tools.with_own_name, self._run_end.output)),
             trace=self._run_end.trace,
         )
 
@@ -191,11 +190,11 @@ class _Agent:
                 if event.item is self._judge.question:
                     yield from self._judge.requests
                 yield event._replace(
-                    item=self._prepared.names.with_own_name(event.item)
+                    item=self._prepared.tools.with_own_name(event.item)
                 )
             case ItemDone() if is_call(event.item):
                 yield event._replace(
-                    item=self._prepared.names.with_own_name(event.item)
+                    item=self._prepared.tools.with_own_name(event.item)
                 )
                 if event.item is self._judge.question:
                     yield StateChanged("waiting_for_confirmation")
@@ -258,7 +257,7 @@ class _Agent:
         for call in made:
             step = self._steps.start(
                 "tool",
-                self._prepared.names.with_own_name(call)["name"],
+                self._prepared.tools.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
@@ -327,14 +326,9 @@ _MESSAGE_DEPTH = 3
 MakeProvider = Callable[[AgentRequest], Provider]
 
 
-def connect_provider(request: AgentRequest) -> Provider:
-    """Return the Responses API at the request's endpoint."""
-    return Attempts(request.endpoint, request.connections, request.limits)
-
-
 async def run_agent(
     request: AgentRequest,
-    make_provider: MakeProvider = connect_provider,
+    make_provider: MakeProvider,
     on_request: OnRequest = ignore_report,
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens. `on_request` gets the first request.

@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.preparation import PreparedRun
 from gpt5_agent.events import ToolCallRequested
 from gpt5_agent.request import AgentRequest
@@ -22,7 +21,6 @@ from openai_responses.items import Item
 from openai_responses.loop.tools import (
     STRICTNESS,
     AskedCall,
-    CallKind,
     Judgment,
     ToolResult,
     Toolset,
@@ -31,34 +29,6 @@ from openai_responses.loop.tools import (
 )
 from owui_chat.host_tools import CALL_TOOL
 from strategies.guard import GuardedTools, parse_arguments
-
-
-class _OfferedTools:
-    """All tools that the model is offered; only the agent's own run here."""
-
-    def __init__(self, prepared: PreparedRun) -> None:
-        self._names = prepared.names
-        self._own_tools = prepared.own_tools
-        self._schemas = {**prepared.host_schemas, **prepared.own_tools.schemas}
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-        return self._schemas.get(self._names.own_name(name))
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of a tool; no name is an alias."""
-        return self._names.own_name(name), arguments
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool: tasks have limits of their own."""
-        is_task = self._names.own_name(name) == DELEGATE
-        return "task" if is_task else "limited"
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool by its own name."""
-        return await self._own_tools.call(name, arguments)
 
 
 class ChatJudge:
@@ -77,12 +47,10 @@ class ChatJudge:
         self._own_tools = request.own_tools
         self._chat = request.caller.workspace
         self._sign = request.sign
-        self._prepared = prepared
-        self._own_names = prepared.own_tools.schemas.keys()
-        self._host_names = prepared.host_schemas.keys()
+        self._offered = prepared.tools
         self._decisions = dict(earlier.answers)
         self._permissions = prepared.permissions
-        self._tools = GuardedTools(_OfferedTools(prepared))
+        self._tools = GuardedTools(prepared.tools)
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
@@ -90,7 +58,7 @@ class ChatJudge:
         )
         # What the user allowed for the whole chat while this answer waited.
         for call in earlier.signed_calls:
-            resolved = self._resolve_for_rules(prepared.names.with_own_name(call))
+            resolved = self._resolve_for_rules(self._offered.with_own_name(call))
             with suppress(ValueError):
                 asked = build_confirmation_request(resolved, chat=self._chat)
                 decision = self._decisions.get(asked.confirmation_id)
@@ -117,12 +85,12 @@ class ChatJudge:
         """Whether a call may need an approval that the host asks for."""
         if not self._own_tools.asks_in_chat:
             return False
-        if CALL_TOOL in self._host_names:
+        if CALL_TOOL in self._offered.host_names:
             # The tool that it passes a call on to is not known yet.
             rules = [rule for _, rule in self._approver.rules]
             if "ask" in (self._approver.default_rule, *rules):
                 return True
-        names = (*self._own_names, *self._host_names)
+        names = (*self._offered.own_names, *self._offered.host_names)
         return any(self._approver.rule_for(name) == "ask" for name in names)
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
@@ -130,7 +98,7 @@ class ChatJudge:
 
         No approval is requested for a call that cannot be made.
         """
-        named_calls = [self._prepared.names.with_own_name(call) for call in calls]
+        named_calls = [self._offered.with_own_name(call) for call in calls]
         refusals: dict[str, ToolResult] = {}
         for call in named_calls:
             why = self._refusal(call)
@@ -159,7 +127,7 @@ class ChatJudge:
         left_ids = {
             call["call_id"]
             for call in open_calls
-            if call["name"] not in self._own_names
+            if call["name"] not in self._offered.own_names
         }
         for call in resolved_calls:
             call_id = call["call_id"]
@@ -217,7 +185,7 @@ class ChatJudge:
 
         If the rules are stricter for the tool that passes it on, they win.
         """
-        if call["name"] in self._own_names:
+        if call["name"] in self._offered.own_names:
             return call
         resolved = resolve_host_call(call)
         if self._strictness(call) > self._strictness(resolved):

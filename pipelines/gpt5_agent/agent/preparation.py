@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
+    Turns,
     drop_last_turn_details,
     read_chat_notes,
     read_earlier_rounds,
@@ -28,6 +30,7 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
 from openai_responses.json_input import JsonObject, as_list, value_at
+from openai_responses.loop.tools import CallKind, ToolResult
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -45,17 +48,54 @@ from strategies.memory import Message
 from strategies.policy import ChosenStyle, choose_style
 
 
-class PreparedRun(NamedTuple):
-    """What a run of the agent begins with.
+class AgentTools:
+    """All tools that the model is offered; only the agent's own run here.
 
-    `request` has the history as its input. `own_tools` and `host_schemas` (the
-    arguments of the host's tools) use the tools' own names.
+    `own_names` and `host_names` are the tools' own names.
     """
 
+    def __init__(
+        self,
+        names: ToolNames,
+        own: OwnTools,
+        host_schemas: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """`host_schemas` has the arguments of the host's tools, by their own names."""
+        self.own_names = own.schemas.keys()
+        self.host_names = host_schemas.keys()
+        self._names = names
+        self._own = own
+        self._schemas = {**host_schemas, **own.schemas}
+
+    def with_own_name(self, call: Item) -> Item:
+        """Return a call under the tool's own name."""
+        return self._names.with_own_name(call)
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+        return self._schemas.get(self._names.own_name(name))
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of a tool; no name is an alias."""
+        return self._names.own_name(name), arguments
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool: tasks have limits of their own."""
+        is_task = self._names.own_name(name) == DELEGATE
+        return "task" if is_task else "limited"
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool by its own name."""
+        return await self._own.call(name, arguments)
+
+
+class PreparedRun(NamedTuple):
+    """What a run of the agent begins with; `request` has the history as its input."""
+
     request: ResponsesRequest
-    names: ToolNames
-    own_tools: OwnTools
-    host_schemas: Mapping[str, Mapping[str, Any]]
+    tools: AgentTools
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
@@ -82,28 +122,12 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     turns = read_turns(request.messages, sign)
     earlier = read_earlier_rounds(request.messages, turns, sign)
     noted_style, permissions = read_chat_notes(turns)
-    messages: Sequence[Message] = request.messages
-    if earlier.open_turn:
-        messages = drop_last_turn_details(messages, turns)
-    messages = drop_question_calls(messages)
-    chat = parse_chat(
-        messages,
-        sign,
-        parameters,
-        has_wish=request.has_wish,
-        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
-    )
-    parts = without_commands(chat.parts)
+    chat = _read_chat(request, turns, earlier)
 
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
-    first_request = _build_fields(request, tools, request.body, is_empty=not parts)
-    own_names = {tool.name for tool in request.own_tools.tools}
-    host_schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools.items:
-        name = tools.names.own_name(str(tool["name"]))
-        if name not in own_names:
-            host_schemas[name] = tool.get("parameters") or {}
+    first_request = _build_fields(request, tools, request.body, is_empty=not chat.parts)
+    host_schemas = _host_schemas(request, tools)
     # The tools of another client are its own, whatever their names.
     is_open_webui = request.caller.is_open_webui
     style = noted_style or choose_style(parameters.policy_style, model.family)
@@ -113,14 +137,11 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 
     # The input, and everything together.
     form = value_at(first_request.text, "format", "type")
-    asks_for_json = form == "json_object" and "json" in chat.instructions.lower()
-    chat = chat._replace(parts=[*memories(parameters), *parts])
-    items = _build_items(request, chat, earlier, asks_for_json=asks_for_json)
-    own_tools = OwnTools(
-        request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
-    )
+    items = _build_items(request, chat, earlier, form)
+    own = request.own_tools
+    own_tools = OwnTools(own.tools, own.store_file, seen_pictures(items))
     scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
-    most_output = request.own_tools.limits.characters if is_open_webui else None
+    most_output = own.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
@@ -129,30 +150,60 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         }
     )
 
-    sources = read_context(parameters.context)
+    sources = () if earlier.is_continuation else read_context(parameters.context)
     notices = (tools.notice, *chat.notices)
     return PreparedRun(
         request=first_request,
-        names=tools.names,
-        own_tools=own_tools,
-        host_schemas=host_schemas,
+        tools=AgentTools(tools.names, own_tools, host_schemas),
         earlier_rounds=earlier,
         style=style,
-        sources=() if earlier.is_continuation else sources,
+        sources=sources,
         notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
 
 
+def _read_chat(request: AgentRequest, turns: Turns, earlier: EarlierRounds) -> Chat:
+    """Return the chat without what is read elsewhere: calls that wait, our questions."""
+    messages: Sequence[Message] = request.messages
+    if earlier.open_turn:
+        messages = drop_last_turn_details(messages, turns)
+    chat = parse_chat(
+        drop_question_calls(messages),
+        request.sign,
+        request.parameters,
+        has_wish=request.has_wish,
+        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
+    )
+    return chat._replace(parts=without_commands(chat.parts))
+
+
+def _host_schemas(
+    request: AgentRequest, tools: OfferedTools
+) -> dict[str, Mapping[str, Any]]:
+    """Return the arguments of the host's tools, by the tools' own names."""
+    own_names = {tool.name for tool in request.own_tools.tools}
+    schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
+        if name not in own_names:
+            schemas[name] = tool.get("parameters") or {}
+    return schemas
+
+
 def _build_items(
-    request: AgentRequest, chat: Chat, earlier: EarlierRounds, *, asks_for_json: bool
+    request: AgentRequest, chat: Chat, earlier: EarlierRounds, form: object
 ) -> list[Item]:
-    """Return the input: the chat, and at its end an answer whose calls are still open."""
+    """Return the input: the chat, and at its end an answer whose calls are still open.
+
+    `form` is that of the answer's text.
+    """
     origin = origin_at(request.model.family, request.endpoint)
     # The Pipelines server has no library that makes a large image smaller.
-    parts = resolve_images(chat.parts, lambda _large: b"")
+    parts = [*memories(request.parameters), *chat.parts]
+    parts = resolve_images(parts, lambda _large: b"")
     items = build_input(parts, chat.records, origin)
-    if asks_for_json:
+    if form == "json_object" and "json" in chat.instructions.lower():
         # OpenAI looks for the word in the input alone, and refuses the format without.
         items = [text_message("developer", "Answer with JSON."), *items]
     maker = earlier.open_origin

@@ -5,13 +5,20 @@ Nothing is raised: an exception would remove what is already shown.
 
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing, asynccontextmanager
+from functools import partial
 from typing import Any
 
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.bridge import KEEPALIVE_CHUNK, AnswerPiece
-from gpt5_agent.shell.call import PipelineCall, build_agent_request, build_endpoint
+from gpt5_agent.shell.call import (
+    PipelineCall,
+    build_agent_request,
+    build_endpoint,
+    build_limits,
+    connect_provider,
+)
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
 from manifold.learning import RepairLearning, repair_scope
@@ -179,7 +186,8 @@ async def _open_run(
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
         async def reported_events() -> _Events:
-            async with aclosing(run_agent(request, on_request=note_request)) as events:
+            connect = partial(connect_provider, call)
+            async with aclosing(run_agent(request, connect, note_request)) as events:
                 async for event in events:
                     if isinstance(event, RunDone):
                         yield _reported(call, event, audit)
@@ -250,7 +258,8 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     audit = open_audit_log(call.settings.expert, log, endpoint.host)
     if audit:
         audit.note_request(repaired)
-    events = run(repaired, endpoint, call.shared.connections, question.limits)
+    limits = build_limits(call, question)
+    events = run(repaired, endpoint, call.shared.connections, limits)
     async with aclosing(events):
         async for event in events:
             learning.note(event)

@@ -1,7 +1,7 @@
 """One call of the pipeline, from its valves and its request."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -20,14 +20,15 @@ from gpt5_agent.shell.valves import Valves, ValveSettings
 from manifold.models import answering_model, retirement
 from manifold.request_settings import (
     call_limits,
+    chat_limits,
     request_timeouts,
     settings_of_valves,
-    with_chosen_tags,
 )
 from openai_responses.endpoint import Endpoint, bare_key
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import clamp_number, well_formed
 from openai_responses.loop.attempt import Limits
+from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.tools import Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts
@@ -89,8 +90,6 @@ class PipelineCall(NamedTuple):
     log: AgentLog
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
-    notices: tuple[str, ...] = ()
-    """For administrators."""
 
     @property
     def valves(self) -> Valves:
@@ -126,38 +125,13 @@ def build_agent_request(
 
     `offer` has the tools that run here; `store_file` gives their files to the user.
     """
-    log = call.log
     shared = call.shared
-    valves = call.valves
-    expert = call.settings.expert
     parameters = _build_parameters(call)
     messages = call.messages
     if not call.caller.task:
         messages = replace_query(messages, call.choose_text("query", ""))
     asked = shared.listed.as_listed(resolve_model(parameters.model), endpoint)
     model = answering_model(asked, endpoint)
-
-    # The page shows the last one, so the most serious one comes last.
-    notices: dict[str, str] = {}
-    end_of_model = retirement(asked, endpoint)
-    if end_of_model:
-        notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
-        if shared.logged.first_time(end_of_model):
-            log.warn(end_of_model)
-    if call.caller.is_admin:
-        problems = (*offer.problems, *call.notices)
-        notices |= {problem: problem for problem in problems if problem}
-
-    def take_notices() -> list[str]:
-        is_new = shared.notices.first_time
-        return [notice for name, notice in notices.items() if is_new(name)]
-
-    limits = Limits(
-        timeouts=request_timeouts(expert, model),
-        retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
-        context_window=model.facts.context_window,
-    )
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -165,19 +139,58 @@ def build_agent_request(
         messages=messages,
         body=call.body,
         endpoint=endpoint,
-        connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=with_chosen_tags(limits, call.attached.tags),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, offer.tools, store_file),
-        take_notices=take_notices,
+        take_notices=_find_notices(call, retirement(asked, endpoint), offer.problems),
         caller=call.caller,
         has_wish=call.attached.has_wish,
-        log=log,
-        debug=valves.DEBUG,
+        log=call.log,
+        debug=call.valves.DEBUG,
         repairs=shared.repairs,
         pictures=shared.pictures,
     )
+
+
+def _find_notices(
+    call: PipelineCall, end_of_model: str, problems: Sequence[str]
+) -> Callable[[], list[str]]:
+    """Return what takes the notices above an answer that were not shown yet.
+
+    The page shows the last one, so the most serious one comes last.
+    """
+    shared = call.shared
+    notices: dict[str, str] = {}
+    if end_of_model:
+        notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
+        if shared.logged.first_time(end_of_model):
+            call.log.warn(end_of_model)
+    if call.caller.is_admin:
+        told = filter(None, (*problems, *call.settings.problems))
+        notices |= {problem: problem for problem in told}
+
+    def take_notices() -> list[str]:
+        is_new = shared.notices.first_time
+        return [notice for name, notice in notices.items() if is_new(name)]
+
+    return take_notices
+
+
+def build_limits(call: PipelineCall, request: AgentRequest) -> Limits:
+    """Return the limits of a run."""
+    expert = call.settings.expert
+    limits = Limits(
+        timeouts=request_timeouts(expert, request.model),
+        retries=RetryPolicy(expert.max_retries),
+        context_window=request.model.facts.context_window,
+    )
+    return chat_limits(limits, request.parameters, call.attached.tags)
+
+
+def connect_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
+    """Return the Responses API at the request's endpoint."""
+    limits = build_limits(call, request)
+    return Attempts(request.endpoint, call.shared.connections, limits)
 
 
 def _build_parameters(call: PipelineCall) -> StrategyParameters:

@@ -16,6 +16,7 @@ from posixpath import normpath
 from typing import Any
 from urllib.parse import SplitResult, unquote
 
+from gpt5_agent.shell.callers import find_unknown_keys
 from gpt5_agent.shell.sealing import UNREADABLE_SECRET
 from gpt5_agent.shell.valves import Valves, ValveSettings, read_valve_settings
 from openai_responses.endpoint import url_parts
@@ -47,7 +48,7 @@ _WHEELS = "wheels"
 def usable_settings(valves: Valves) -> ValveSettings:
     """Return what the valves say, as the environment of this server allows it.
 
-    The problems begin with what is inactive.
+    The problems begin with words that open nothing to requests, and what is inactive.
     """
     settings = read_valve_settings(valves)
     allowed = _allowed_entries()
@@ -67,7 +68,9 @@ def usable_settings(valves: Valves) -> ValveSettings:
     if sandbox.wheels.strip() and _WHEELS not in allowed:
         sandbox = sandbox.model_copy(update={_WHEELS: ""})
         inactive.append(_WHEELS)
-    problems = [_inactive_valve(valves, name) for name in inactive]
+    unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
+    problems = [unknown_keys] if unknown_keys else []
+    problems += [_inactive_valve(valves, name) for name in inactive]
     return settings._replace(
         valves=valves.model_copy(update={**disabled, **secrets}),
         sandbox=sandbox,

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import Annotated
 
 from pydantic import TypeAdapter, ValidationError
@@ -23,6 +24,7 @@ from gpt5_agent.shell.call import (
     SharedState,
     build_agent_request,
     build_endpoint,
+    connect_provider,
 )
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import TERMINAL_WORKSPACE, open_host_files
@@ -102,7 +104,8 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, terminal.interrupt)
         stack.callback(loop.remove_signal_handler, signal.SIGINT)
-        await terminal.converse(Session(request, terminal, terminal.show))
+        connect = partial(connect_provider, call)
+        await terminal.converse(Session(request, connect, terminal, terminal.show))
 
 
 async def _start_listeners(

@@ -10,7 +10,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from gpt5_agent.agent.answer import MakeProvider, connect_provider, run_agent
+from gpt5_agent.agent.answer import MakeProvider, run_agent
 from gpt5_agent.events import (
     AgentEvent,
     NewMessage,
@@ -41,9 +41,9 @@ class Session:
     def __init__(
         self,
         request: AgentRequest,
+        make_provider: MakeProvider,
         interface: UserInterface,
         show: Callable[[AgentEvent], object] = ignore_report,
-        make_provider: MakeProvider = connect_provider,
     ) -> None:
         """Repeat `request` for each input; `show` gets every event."""
         approver = replace(request.own_tools.approver, ask=self._ask_user)

@@ -18,7 +18,7 @@ from owui_manifold.call.agent import (
     stated_parameters,
     with_stated_parameters,
 )
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.host.open_webui import administrator_params
 from shells.caller import MAY_SET_KEY, PERMISSION_ADVICE
@@ -51,7 +51,7 @@ _KNOWN_WORDS = {
 }
 
 
-async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
+async def drop_forbidden_keys(call: Call) -> Call:
     """Return the call without what its caller may not set; the log says it once."""
     opened = _opened_words(call)
     is_limited = "max_output_tokens" not in opened
@@ -96,7 +96,7 @@ def _left_out(
     return left_out
 
 
-async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
+async def apply_stated_parameters(call: Call) -> Call:
     """Return the call with what is stored with its agent and what its caller may set.
 
     A model of the workspace states it in its custom parameters. Open WebUI sends them
@@ -132,7 +132,7 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     return unknown_words(MAY_SET_KEY, words, _KNOWN_WORDS, advice)
 
 
-def _opened_words(call: CheckedCall) -> set[str]:
+def _opened_words(call: Call) -> set[str]:
     """Return what `caller_may_set` opens for the caller."""
     opened: set[str] = set()
     for entry in comma_list(call.config.expert.caller_may_set.lower()):

@@ -29,7 +29,13 @@ from owui_manifold.call.expert import (
 )
 from owui_manifold.call.model_valves import read_overrides, read_prices
 from owui_manifold.call.remote_servers import RemoteServers, read_servers
-from owui_manifold.call.valves import CALL_TOKENS, TOOL_SWITCHES, UserValves, Valves
+from owui_manifold.call.valves import (
+    CALL_TOKENS,
+    TOOL_SETTINGS,
+    TOOL_SWITCHES,
+    UserValves,
+    Valves,
+)
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
 from shells.endpoint_valves import (
@@ -145,15 +151,8 @@ def read_config(
                 changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
 
-    # The kinds of OpenAI's tools, of which the page's switch for searches may mean one.
-    is_wanted = bool(value_at(metadata, "features", "web_search"))
-    maps_search = valves.MAP_WEB_SEARCH and is_wanted
-    # With legacy function calling the host has searched before it asks the model: a
-    # second, billed search would be for the same question.
-    if value_at(metadata, "params", "function_calling") == "legacy":
-        maps_search = False
+    maps_search = valves.MAP_WEB_SEARCH and _asks_for_search(metadata)
     tool_kinds = _offered_kinds(own, effective, maps_search)
-
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return Config(
         valves=effective,
@@ -208,6 +207,16 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
+def _asks_for_search(metadata: JsonObject) -> bool:
+    """Say whether the page's own switch for searches is on, and can mean OpenAI's.
+
+    With legacy function calling the host has searched before it asks the model: a
+    second, billed search would be for the same question.
+    """
+    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
+    return bool(value_at(metadata, "features", "web_search")) and not is_legacy
+
+
 def _offered_kinds(
     own: UserValves, valves: Valves, maps_search: bool
 ) -> frozenset[str]:
@@ -215,17 +224,16 @@ def _offered_kinds(
 
     `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
-    searches = valves.ENABLE_WEB_SEARCH or maps_search
-    runs_python = valves.ENABLE_CODE_INTERPRETER
-    draws = valves.ENABLE_IMAGE_GENERATION
-    wanted = {
-        "web_search": _choose_switch(own.WEB_SEARCH, searches),
-        "file_search": bool(valves.FILE_SEARCH_VECTOR_STORES),
-        "mcp": bool(valves.REMOTE_MCP_SERVERS_JSON),
-        "code_interpreter": _choose_switch(own.CODE_INTERPRETER, runs_python),
-        "image_generation": _choose_switch(own.IMAGE_GENERATION, draws),
-    }
-    return frozenset(kind for kind, is_on in wanted.items() if is_on)
+    kinds: set[str] = set()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(vars(valves)[setting.valve])
+        if kind == "web_search":
+            is_on = is_on or maps_search
+        if setting.user_valve:
+            is_on = _choose_switch(vars(own)[setting.user_valve], is_on)
+        if is_on:
+            kinds.add(kind)
+    return frozenset(kinds)
 
 
 def _choose_switch(own: str, default: bool) -> bool:

@@ -1,9 +1,9 @@
-"""One call of the pipe, in two stages: as it arrives, and once it has been checked."""
+"""A call of the pipe: as it arrives, and once it has been checked."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from manifold.models import answering_model, retirement
@@ -128,8 +128,8 @@ class PipeMemory(RecentTexts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipeCall:
-    """One call of the pipe as it arrives, and what it shares with others."""
+class ArrivedCall:
+    """Who asks the pipe, on which host, under which settings; nothing is checked yet."""
 
     body: JsonObject
     caller: Caller
@@ -137,12 +137,6 @@ class PipeCall:
     memory: PipeMemory
     log: RunLog
     host: HostContext
-    user: JsonObject = field(default_factory=dict)
-    """The host's `__user__`."""
-    account: CallAccount | None = None
-    """What the administration's filter decides about the call, if it is active."""
-    fault: Exception | None = None
-    """What went wrong before there was anything that could tell it."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -179,12 +173,14 @@ class PipeCall:
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedCall(PipeCall):
+class Call(ArrivedCall):
     """A call with its endpoint and model, whose body has only what the caller may set.
 
     Its tools, limits and files are checked later.
     """
 
+    account: CallAccount | None
+    """What the administration's filter decides about it, if the filter is active."""
     endpoint: Endpoint
     """Where its requests go."""
     models: Mapping[str, ResolvedModel]
@@ -228,20 +224,26 @@ class CheckedCall(PipeCall):
         return retirement(listed, self.endpoint)
 
 
-def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+def resolve_call(
+    arrived: ArrivedCall, endpoint: Endpoint, account: CallAccount | None = None
+) -> Call:
     """Return a call with the model that answers it at an endpoint.
 
     Raises InvalidRequest for unusable overrides.
     """
-    caller = call.caller
-    config = call.config
+    caller = arrived.caller
+    config = arrived.config
     models = named_models(config.valves)
     chosen = resolve_model(caller.model, models)
     agent = None
     if not caller.task:
         agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
-    listed = call.memory.listed.as_listed(chosen, endpoint)
-    model = answering_model(listed, endpoint)
-    return CheckedCall(
-        **vars(call), endpoint=endpoint, models=models, model=model, agent=agent
+    listed = arrived.memory.listed.as_listed(chosen, endpoint)
+    return Call(
+        **vars(arrived),
+        account=account,
+        endpoint=endpoint,
+        models=models,
+        model=answering_model(listed, endpoint),
+        agent=agent,
     )

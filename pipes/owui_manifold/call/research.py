@@ -14,7 +14,7 @@ from openai_responses.models.resolve import (
     takes_hosted_tool,
     takes_search_budget,
 )
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.valves import Valves
 
 RESEARCH_TOOL_CALLS = 60
@@ -41,7 +41,7 @@ _SET_BY_NAME = (
 )
 
 
-def check_research(call: CheckedCall) -> None:
+def check_research(call: Call) -> None:
     """Raise InvalidRequest, with a message, for a model that cannot research here."""
     model = call.model
     if not model.research or call.caller.task:

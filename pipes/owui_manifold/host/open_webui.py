@@ -38,6 +38,7 @@ class HostContext(NamedTuple):
 
     tools: Mapping[str, JsonObject]
     request: Any
+    user: JsonObject
     metadata: JsonObject
     event_call: EventCall | None
     event_emitter: EventEmitter | None

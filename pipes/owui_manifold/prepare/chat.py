@@ -15,7 +15,7 @@ from manifold.preparation import (
     parse_chat,
     takes_back_thoughts,
 )
-from manifold.request_settings import chosen_tags, with_chosen_tags
+from manifold.request_settings import chat_limits, chosen_tags
 from openai_responses.items import (
     ADDED_TOOLS,
     CONFIGURATION,
@@ -74,7 +74,7 @@ from owui_chat.storage.output_carrier import restore_from_outputs, stored_output
 from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.research import RESEARCH_BEGINNING, research_body
 from owui_manifold.host.open_webui import (
     listed_messages,
@@ -97,7 +97,7 @@ from owui_manifold.prepare.python_files import (
     name_python_files,
 )
 from owui_manifold.prepare.request import (
-    PreparedRequest,
+    Prepared,
     learned_repairs,
     offered_tools,
     other_allowed_effort,
@@ -112,7 +112,7 @@ from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import StoredAnswer
 
 
-async def build_chat_request(call: CheckedCall) -> PreparedRequest:
+async def build_chat_request(call: Call) -> Prepared:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
     What takes longer for a longer chat is done in `run_work`.
@@ -128,15 +128,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     # The model, the tools that it is offered, and what an agent is told of them.
     model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
-    instructions = chat.instructions
-    if call.agent:
-        check_agent_model(call.agent, model)
-        instructions = agent_instructions(
-            call.agent, model, instructions, tools, call.host
-        )
-    hint = image_hint(call, model)
-    if hint:
-        instructions = f"{instructions}\n\n{hint}" if instructions else hint
+    instructions = _told_instructions(call, model, tools, chat.instructions)
     chat = chat._replace(instructions=instructions)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
@@ -171,19 +163,19 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    limits = with_chosen_tags(limits, chosen_tags(call.host.metadata))
     row: StoredAnswer | None = None
     if stored:
         caller = call.caller
         row = StoredAnswer(caller.chat_id, caller.message_id, stored, keys, sent)
     cites = any(tool_kind(tool).is_cited for tool in tools.items)
-    return PreparedRequest(
+    return Prepared(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=limits,
+        limits=chat_limits(
+            run_limits(call.config.expert, model),
+            call.agent.parameters if call.agent else None,
+            chosen_tags(call.host.metadata),
+        ),
         toolset=chat_toolset(call, tools),
         tool_names=tools.names,
         row=row,
@@ -200,7 +192,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
 
-async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat, str]:
+async def _read_chat(call: Call, keys: ChatKeys, size: int) -> tuple[Chat, str]:
     """Return the chat, and what the host tells of a conversation that it leaves out.
 
     The host does so after a heading in its instructions, in chats of its page and in
@@ -240,7 +232,7 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
 
 
 async def _choose_model(
-    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
+    call: Call, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the message that says why it was chosen, if any.
 
@@ -274,8 +266,20 @@ async def _choose_model(
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
 
+def _told_instructions(
+    call: Call, model: ResolvedModel, tools: OfferedTools, given: str
+) -> str:
+    """Return the instructions: those of the chat, of an agent, and of pictures."""
+    told = given
+    if call.agent:
+        check_agent_model(call.agent, model)
+        told = agent_instructions(call.agent, model, given, tools, call.host)
+    hint = image_hint(call, model)
+    return "\n\n".join(text for text in (told, hint) if text)
+
+
 async def _host_messages(
-    call: CheckedCall, stored: StoredChat | None, size: int
+    call: Call, stored: StoredChat | None, size: int
 ) -> JsonObject:
     """Return the messages of the chat as the host stores them, by id.
 
@@ -301,9 +305,7 @@ async def _host_messages(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(
-    call: CheckedCall, rows: JsonObject, chat: Chat, *, is_own: bool
-) -> Chat:
+def _attach_stored(call: Call, rows: JsonObject, chat: Chat, *, is_own: bool) -> Chat:
     """Give the parts what the host stores of them: the messages of the chat, by id.
 
     In a chat that its owner lets others continue, they only tell what is hidden.
@@ -326,7 +328,7 @@ def _attach_stored(
 
 
 async def _with_whole_files(
-    call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
+    call: Call, tools: OfferedTools, file_input: str, chat: Chat
 ) -> tuple[Chat, Sequence[PythonFile]]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
@@ -362,7 +364,7 @@ async def _with_whole_files(
 
 
 def _read_question_and_answers(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
     python_files: Sequence[PythonFile],
@@ -390,7 +392,7 @@ def _read_question_and_answers(
 
 
 def _first_fields(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     tools: OfferedTools,
     verbosity: str,
@@ -418,7 +420,7 @@ def _first_fields(
 
 
 def _appended_kinds(
-    call: CheckedCall, facts: ModelFacts, repairs: Sequence[Repair]
+    call: Call, facts: ModelFacts, repairs: Sequence[Repair]
 ) -> set[str]:
     """Return the types of items by which later turns can change a request.
 
@@ -435,7 +437,7 @@ def _appended_kinds(
 
 
 def _keep_prefix(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
     appended: Set[str],
@@ -504,7 +506,7 @@ def _keep_prefix(
     return chat._replace(parts=prefix, instructions=told.first), request, new
 
 
-def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
+def _place_beginning(call: Call, chat: Chat, summary: str) -> Chat:
     """Let the chat begin with its instructions and with what was before it.
 
     Instructions in the input are for servers that take a developer's message there.
@@ -523,7 +525,7 @@ def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
 
 
 async def _build_history(
-    call: CheckedCall,
+    call: Call,
     stored: StoredChat | None,
     origin: Origin,
     file_input: str,
@@ -560,7 +562,7 @@ async def _build_history(
 
 
 def _record_scope(
-    call: CheckedCall,
+    call: Call,
     keys: ChatKeys,
     row: StoredAnswer | None,
     origin: Origin,

@@ -5,7 +5,7 @@ from openai_responses.items import tool_name
 from openai_responses.json_input import as_list, value_at
 from openai_responses.models.resolve import ResolvedModel, takes_hosted_tool
 from owui_manifold.call.config import may_change
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.valves import TOOL_SETTINGS
 
 _IMAGE_SWITCH = "openai_responses_images"
@@ -16,7 +16,7 @@ _IMAGE_HINT = (
 )
 
 
-def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
+def image_hint(call: Call, model: ResolvedModel) -> str:
     """Return what a model says that is asked to draw; empty where it would be wrong.
 
     It is the same whether or not the switch is on: another beginning would cost the
@@ -44,7 +44,7 @@ _IMAGES_ELSEWHERE = (
 )
 
 
-def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
+def image_notice(call: Call, model: ResolvedModel, offered: OfferedTools) -> str:
     """Return where images can be turned on, once in a chat that has the host's Image on.
 
     The host then offers tools of its own, but none to a model without built-in tools;

@@ -24,7 +24,7 @@ from openai_responses.requests.tools import ToolNames, is_hosted_tool
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.config import build_endpoint, read_config
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.research import research_ceiling
 from owui_manifold.call.valves import USER_TOKENS
 from owui_manifold.prepare.hosted_tools import (
@@ -38,10 +38,10 @@ from owui_manifold.store.writers import StoredAnswer
 from shells.valve_texts import comma_list, fits_pattern
 
 
-class PreparedRequest(NamedTuple):
+class Prepared(NamedTuple):
     """One request, and where its answer is stored."""
 
-    call: CheckedCall
+    call: Call
     request: ResponsesRequest
     limits: Limits
     toolset: Toolset | None = None
@@ -84,7 +84,7 @@ class PreparedRequest(NamedTuple):
         return cost_of_request(self.request, endpoint, facts, usages, output)
 
 
-def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
+def offered_tools(call: Call, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     repairs = learned_repairs(call, model.id)
     hosted, replaced = hosted_tools(call.config, model, repairs)
@@ -101,9 +101,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     return offered
 
 
-def request_settings(
-    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
-) -> Settings:
+def request_settings(call: Call, tools: OfferedTools, model: ResolvedModel) -> Settings:
     """Return the settings of a request."""
     config = call.config
     valves = call.valves
@@ -161,7 +159,7 @@ _MAX_ID_LENGTH = 200
 
 
 def with_cache_comparison(
-    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+    call: Call, request: ResponsesRequest, stored: StoredChat | None
 ) -> ResponsesRequest:
     """Return a request that OpenAI compares with that of the answer before it.
 
@@ -190,7 +188,7 @@ def with_cache_comparison(
 
 
 def other_allowed_effort(
-    call: CheckedCall, facts: ModelFacts, request: ResponsesRequest
+    call: Call, facts: ModelFacts, request: ResponsesRequest
 ) -> str:
     """Return the effort that the limits of a user allow instead of the request's.
 
@@ -209,7 +207,7 @@ def other_allowed_effort(
     return allowed
 
 
-def is_as_configured(prepared: PreparedRequest) -> bool:
+def is_as_configured(prepared: Prepared) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
     Tools of the chat, what was appended to it and a key of their own may be a user's
@@ -238,7 +236,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     return has_fields_of(sent, build_fields(model, body, settings, agent))
 
 
-def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
+def learned_repairs(call: Call, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     scope = repair_scope(call.endpoint, model, call.caller.user_id)
     return call.memory.repairs.repairs(scope)

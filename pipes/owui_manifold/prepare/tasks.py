@@ -21,19 +21,17 @@ from owui_chat.input.tasks import SMALL_TASKS, task_request, without_hosts_limit
 from owui_host.task_models import chosen_task_models, task_parameters
 from owui_manifold.call.callers import LENGTH_KEYS
 from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.host.open_webui import administrator_params, require_floor
 from owui_manifold.prepare.request import (
-    PreparedRequest,
+    Prepared,
     learned_repairs,
     other_allowed_effort,
 )
 
 
-async def build_task_request(
-    call: CheckedCall, *, with_task_model: bool = True
-) -> PreparedRequest:
+async def build_task_request(call: Call, *, with_task_model: bool = True) -> Prepared:
     """Return the request for a task; raises InvalidRequest.
 
     TASK_MODEL does small ones, unless the model that was asked for is to do them.
@@ -50,11 +48,11 @@ async def build_task_request(
         request = await _own_effort_request(call, model, chosen, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    return PreparedRequest(call, request, run_limits(call.config.expert, model))
+    return Prepared(call, request, run_limits(call.config.expert, model))
 
 
 async def _own_effort_request(
-    call: CheckedCall, model: ResolvedModel, chosen: Collection[str], *, stream: bool
+    call: Call, model: ResolvedModel, chosen: Collection[str], *, stream: bool
 ) -> ResponsesRequest:
     """Return the request for a task that a model does at its own effort.
 
@@ -89,7 +87,7 @@ async def _own_effort_request(
     return build(body={**body, "reasoning": reasoning})
 
 
-def asked_model(call: CheckedCall) -> ResolvedModel:
+def asked_model(call: Call) -> ResolvedModel:
     """Return the model that was asked for; of an automatic name, the one for the prompt."""
     last = call.messages[-1] if call.messages else None
     prompt = text_message("user", as_text(value_at(last, "content")))
@@ -97,7 +95,7 @@ def asked_model(call: CheckedCall) -> ResolvedModel:
     return call.resolve(choice[0]) if choice else call.model
 
 
-def task_model(call: CheckedCall) -> ResolvedModel:
+def task_model(call: Call) -> ResolvedModel:
     """Return the model for small tasks: the valve's, or the one that was asked for.
 
     A server other than OpenAI's may not have the default model.
@@ -112,7 +110,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
     return asked_model(call)
 
 
-def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+def lacks_task_model(prepared: Prepared, ended: RunDone) -> bool:
     """Say whether the chat's model may do a task that TASK_MODEL could not.
 
     Only if the refusal names the model, later tasks get the chat's model at once.

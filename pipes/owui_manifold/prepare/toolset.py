@@ -8,7 +8,7 @@ from manifold.request_settings import call_limits
 from openai_responses.json_input import as_mapping, value_at
 from openai_responses.loop.tools import Toolset
 from owui_manifold.call.callers import given_tools
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
@@ -16,7 +16,7 @@ from owui_manifold.prepare.agent import agent_toolset
 from owui_manifold.prepare.remote_rules import default_remote_rule
 
 
-def chat_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
+def chat_toolset(call: Call, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
@@ -49,7 +49,7 @@ def chat_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
     return toolset
 
 
-def _has_questions_of_host(call: CheckedCall) -> bool:
+def _has_questions_of_host(call: Call) -> bool:
     """Say whether the host can ask about calls, and somebody can answer.
 
     It asks about the calls that it finds in a stream, and stores them in the chat's
@@ -71,7 +71,7 @@ def _has_questions_of_host(call: CheckedCall) -> bool:
     return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
-def tool_user(call: CheckedCall) -> ToolUser:
+def tool_user(call: Call) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
     return ToolUser(

@@ -7,10 +7,10 @@ administration's limits.
 
 from openai_responses.json_input import as_list, value_at
 from owui_manifold.call.callers import caller_may_set_error
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.hosted_tools import image_model_name, unused_search_budget
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 
 _LEGACY_TOOLS = (
     "Open WebUI runs this model's tools in its legacy way: before it asks the model, "
@@ -23,7 +23,7 @@ _HOW_TO_CHANGE = (
 _IS_CHANGED = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notice(call: CheckedCall) -> str:
+async def _legacy_notice(call: Call) -> str:
     """Return the notice about legacy function calling, once, for administrators."""
     if value_at(call.host.metadata, "params", "function_calling") != "legacy":
         return ""
@@ -43,7 +43,7 @@ _CODE_STAYS_TEXT = (
 )
 
 
-def _code_notice(call: CheckedCall) -> str:
+def _code_notice(call: Call) -> str:
     """Return the notice that code in tags stays text, once in a chat.
 
     The host looks for the tags in chunks of Chat Completions alone
@@ -61,13 +61,13 @@ def _code_notice(call: CheckedCall) -> str:
 _OLD_NAMES = "`/check` explains stored valves without effect: {}."
 
 
-def _is_first_notice(call: CheckedCall, notice: str) -> bool:
+def _is_first_notice(call: Call, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.memory.first_time(f"chat: {notice}")
 
 
-def refusal_notice(call: CheckedCall) -> str:
+def refusal_notice(call: Call) -> str:
     """Return the notice about a user's own settings without effect, once each.
 
     It is above the last line of the answer, which tells more.
@@ -89,7 +89,7 @@ def refusal_notice(call: CheckedCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-def _retirement(prepared: PreparedRequest) -> str:
+def _retirement(prepared: Prepared) -> str:
     """Return the notice about the end of the model, once in each chat.
 
     The log has it every day. What the page has shown it stores with the answer, so a
@@ -114,7 +114,7 @@ def _retirement(prepared: PreparedRequest) -> str:
     return notice if is_new else ""
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
+async def notices_of(prepared: Prepared) -> list[str]:
     """Return the notices to show after the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.

@@ -15,13 +15,13 @@ from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
 from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE, named_models
-from owui_manifold.call.context import PipeCall
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.call.context import ArrivedCall
+from owui_manifold.prepare.request import Prepared
 from shells.failures import has_unasked_removals, report_run
 from strategies.metadata import RunMetadata
 
 
-def report_request(prepared: PreparedRequest) -> None:
+def report_request(prepared: Prepared) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request = prepared.request
     call = prepared.call
@@ -56,7 +56,7 @@ _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
 
 
 def report_end(
-    prepared: PreparedRequest, ended: RunDone, spending: Spending
+    prepared: Prepared, ended: RunDone, spending: Spending
 ) -> tuple[AnswerReport, RunDone]:
     """Log how a run ended; return what else is known, and it.
 
@@ -101,7 +101,7 @@ def report_end(
     return report, ended
 
 
-def _source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+def _source_of_cost(prepared: Prepared, usages: Iterable[Usage]) -> str:
     """Return who says what responses cost, for the log."""
     call = prepared.call
     own_prices = call.config.prices
@@ -122,7 +122,7 @@ _MANY_TOOL_TOKENS = 4000
 _CHARACTERS_OF_A_TOKEN = 4
 
 
-def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
+def _usage_note(prepared: Prepared, ended: RunDone) -> str:
     """Return the message that tools explain many input tokens of a chat's first answer.
 
     Only administrators can do something about it, and read it once in a chat.
@@ -151,9 +151,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def work_of(
-    prepared: PreparedRequest, ended: RunDone, spending: Spending
-) -> RunMetadata:
+def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetadata:
     """Return what a run took. Rounds and calls are its own, as are its tokens."""
     call = prepared.call
     model = prepared.request.model
@@ -170,15 +168,15 @@ def work_of(
     )
 
 
-def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
+def report_refusal(arrived: ArrivedCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if call.caller.task:
+    if arrived.caller.task:
         return None
-    config = call.config
-    name = call.caller.model
+    config = arrived.config
+    name = arrived.caller.model
     agent = find_agent(name, config.agent, is_switched=config.wants_agent)
     if agent is None:
         return None
@@ -186,4 +184,4 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     with suppress(InvalidRequest):  # it may be what refused the answer
         overrides = named_models(config.valves)
     model = resolve_model(answering_name(name, config.agent), overrides)
-    return log_refusal(call.log, agent.strategy, model.id, error)
+    return log_refusal(arrived.log, agent.strategy, model.id, error)

@@ -17,7 +17,7 @@ from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.agent import AgentMode
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.present.report import work_of
 from strategies.merged_calls import MergingProvider
 from strategies.thoughts import IntermediateTexts
@@ -26,7 +26,7 @@ _STOPPED = Ending("cancelled")
 
 
 async def run_agent(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     agent: AgentMode,
     toolset: Toolset,
     limits: Limits,

@@ -17,7 +17,7 @@ from openai_responses.ulid import new_ulid
 from owui_chat.citations import Citations, source_keys
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited, StoredRecord
 from owui_chat.storage.recorder import DetailsRecorder, NewRecord, Recorder
-from owui_manifold.prepare.request import PreparedRequest, is_as_configured
+from owui_manifold.prepare.request import Prepared, is_as_configured
 from owui_manifold.present.notices import notices_of, refusal_notice
 from owui_manifold.present.report import report_end, report_request
 from owui_manifold.run.silence import WaitingLines
@@ -35,7 +35,7 @@ from strategies.thoughts import ShownThoughts
 
 
 async def answer_events(
-    prepared: PreparedRequest, connections: Connections
+    prepared: Prepared, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run a request and yield its events.
 
@@ -83,7 +83,7 @@ async def answer_events(
 
 
 async def _last_events(
-    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads, spending: Spending
+    prepared: Prepared, ended: RunDone, uploads: ChatUploads, spending: Spending
 ) -> list[AnswerEvent]:
     """Return the end of a run with its report, and the notices about it.
 
@@ -113,7 +113,7 @@ class _Answer:
     Without a recorder nothing is.
     """
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+    def __init__(self, prepared: Prepared, connections: Connections) -> None:
         call = prepared.call
         self._prepared = prepared
         self._learning = RepairLearning(

@@ -18,8 +18,8 @@ from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
 from owui_chat.wording import CHECK_HEADING, plural
-from owui_manifold.call.config import run_limits
-from owui_manifold.call.context import CheckedCall, PipeCall
+from owui_manifold.call.config import Config, run_limits
+from owui_manifold.call.context import Call
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
 from owui_manifold.prepare.tasks import task_model
@@ -58,9 +58,9 @@ _LOST = (
 
 
 async def _findings(
-    asked: CheckedCall,
+    asked: Call,
     connections: Connections,
-    endpoints: Sequence[CheckedCall | str],
+    endpoints: Sequence[Call | str],
 ) -> AsyncGenerator[Finding, None]:
     """Yield what was found; `endpoints` are the entries of ENDPOINTS_JSON."""
     for finding in await setup_findings(asked):
@@ -119,7 +119,7 @@ async def _findings(
     yield assess("Earlier reasoning", "The API left nothing out.", problem)
 
 
-async def _model_list_finding(call: CheckedCall, connections: Connections) -> Finding:
+async def _model_list_finding(call: Call, connections: Connections) -> Finding:
     """Return whether the key is accepted, and for which models of MODEL_ID."""
     try:
         usable = await fetch_models(call.endpoint, connections)
@@ -140,7 +140,7 @@ async def _model_list_finding(call: CheckedCall, connections: Connections) -> Fi
     return assess("The key", "It is accepted for all listed models.", "")
 
 
-async def _problem(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+async def _problem(call: Call, connections: Connections, **fields: Any) -> str:
     """Return why a small request with these fields fails; empty if it succeeds.
 
     An answer that ends at the token limit has succeeded. A repair that a chat would
@@ -153,7 +153,7 @@ async def _problem(call: CheckedCall, connections: Connections, **fields: Any) -
     return await _try(call, connections, **fields)
 
 
-async def _try(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+async def _try(call: Call, connections: Connections, **fields: Any) -> str:
     """Send one request; return why it fails, or the repair that it needed.
 
     Returns an empty text if it succeeds without a repair. Nothing is retried: the
@@ -178,9 +178,9 @@ async def _try(call: CheckedCall, connections: Connections, **fields: Any) -> st
 
 
 async def check_lines(
-    call: CheckedCall,
+    call: Call,
     connections: Connections,
-    endpoints: Sequence[CheckedCall | str],
+    endpoints: Sequence[Call | str],
 ) -> AsyncGenerator[str, None]:
     """Yield the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
     host = call.endpoint.host
@@ -206,13 +206,13 @@ async def _finding_lines(
 
 
 async def unanswered_lines(
-    call: PipeCall, error: InvalidRequest
+    config: Config, error: InvalidRequest
 ) -> AsyncGenerator[str, None]:
     """Yield what is wrong with a setup in which no chat is answered."""
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
-        problems = valve_problems(call.config)
+        problems = valve_problems(config)
         for finding in valve_findings(problems or [reason]):
             yield finding
         if problems and reason not in problems:

@@ -14,7 +14,7 @@ from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.wording import NO_USAGE_HEADING
 from owui_host.files import store_file
 from owui_host.users import user_model
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 
 CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
@@ -30,7 +30,7 @@ _TASKS_ABOUT_ANSWERS = frozenset(
 )
 
 
-def command_task_text(call: CheckedCall) -> str | None:
+def command_task_text(call: Call) -> str | None:
     """Return what answers a task about the answer to a command; None for other tasks.
 
     No one pays for the title of a `/check` or `/usage`. Without a text the host takes
@@ -76,7 +76,7 @@ def read_command(messages: Sequence[object]) -> str:
     return _normalize_command(as_text(last.get("content")))
 
 
-def usage_lines(call: CheckedCall, command: str) -> AsyncGenerator[str, None] | None:
+def usage_lines(call: Call, command: str) -> AsyncGenerator[str, None] | None:
     """Return the lines that answer `/usage`; None for other texts."""
     caller = call.caller
     request = call.host.request

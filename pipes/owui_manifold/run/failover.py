@@ -12,17 +12,17 @@ from openai_responses.loop.events import RunDone, Status
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.connections import Connections
 from owui_chat.events import AnswerEvent, AnswerReport, StoredRecord
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.answer import answer_events
 from shells.administration import EndpointQueue
 
 
 async def answer_with_failover(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     endpoints: EndpointQueue,
-    check: Callable[[], Awaitable[CheckedCall]],
+    check: Callable[[], Awaitable[Call]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.

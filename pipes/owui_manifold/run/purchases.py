@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 from openai_responses.items import Item, container_ids, is_billed_search, is_image_call
 from openai_responses.models.usage import Usage, count_searches
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from shells.administration import MILLIONTHS, Purchases
 
 
 def itemize(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     usages: Sequence[Usage],
     output: Sequence[Item],
     cost: float | None,

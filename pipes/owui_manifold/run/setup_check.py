@@ -7,7 +7,7 @@ from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
 from owui_manifold.call.agent import find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config, named_models
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 from owui_manifold.host.open_webui import (
     InstalledFunction,
     installed_filters,
@@ -61,7 +61,7 @@ def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
     return Finding(title, f"{problem} {advice}".rstrip(), "Problem")
 
 
-async def setup_findings(call: CheckedCall) -> list[Finding]:
+async def setup_findings(call: Call) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     old_names = call.valves.without_effect()
@@ -130,7 +130,7 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
     return [Finding("Valves", problem, "Problem") for problem in problems]
 
 
-def _agent_problems(call: CheckedCall) -> list[str]:
+def _agent_problems(call: Call) -> list[str]:
     """Return why the agents that MODEL_ID lists do not answer."""
     problems: list[str] = []
     for name in call.valves.model_names():

@@ -30,14 +30,14 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_host.users import user_model
-from owui_manifold.call.context import CheckedCall
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.call.context import Call
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.agent import run_agent
 from owui_manifold.run.purchases import itemize
 from shells.administration import NO_PURCHASES, CallAccount, EventWords, ResponseCounts
 
 
-def check_limits(prepared: PreparedRequest) -> None:
+def check_limits(prepared: Prepared) -> None:
     """Raise InvalidRequest if a limit forbids the request.
 
     Limits count the pro mode and research as models of their own.
@@ -57,14 +57,14 @@ def check_limits(prepared: PreparedRequest) -> None:
         raise InvalidRequest(refusal, remedy="rule")
 
 
-def begin_spending(prepared: PreparedRequest) -> Spending:
+def begin_spending(prepared: Prepared) -> Spending:
     """Return what an answer has taken that begins now or goes on, with its budget."""
     spending = Spending(budget_of(prepared.call))
     spending.add_earlier(earlier_spending(prepared))
     return spending
 
 
-def budget_of(call: CheckedCall) -> Budget:
+def budget_of(call: Call) -> Budget:
     """Return the limits of an answer."""
     most_calls = call.valves.MAX_TOOL_CALLS
     if call.agent:
@@ -73,7 +73,7 @@ def budget_of(call: CheckedCall) -> Budget:
     return Budget(call.valves.MAX_FUNCTION_CALL_LOOPS + 1, most_calls)
 
 
-def earlier_spending(prepared: PreparedRequest) -> EarlierSpending:
+def earlier_spending(prepared: Prepared) -> EarlierSpending:
     """Return what an answer has taken before the host made calls of it and goes on.
 
     A user approved them; the limits are those of the whole answer.
@@ -95,7 +95,7 @@ def earlier_spending(prepared: PreparedRequest) -> EarlierSpending:
 
 
 def counted_run(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     limits: Limits,
     connections: Connections,
     spending: Spending,
@@ -212,7 +212,7 @@ class _RunCounts:
     of tools, or from the texts; its output from the texts. Hidden reasoning is not known.
     """
 
-    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
+    def __init__(self, prepared: Prepared, account: CallAccount) -> None:
         self._prepared = prepared
         self._account = account
         self._counted = 0

@@ -10,7 +10,7 @@ from owui_chat.wording import plural
 from owui_host.files import read_file
 from owui_manifold.call.uploads import UploadKey
 from owui_manifold.prepare.python_files import MAX_FILE_BYTES, PythonFile
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 
 _NOT_COPIED = "{} could not be copied to Python. Turn off Python for this message. {}"
 _NO_FILES = (
@@ -24,7 +24,7 @@ _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 class ChatUploads:
     """The files of one request that its code gets; each is uploaded once a day."""
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+    def __init__(self, prepared: Prepared, connections: Connections) -> None:
         self._prepared = prepared
         self._connections = connections
         call = prepared.call
@@ -47,7 +47,7 @@ class ChatUploads:
         new = [key for key in self._files if not self._memory.find(key)]
         return f"Copying {plural(len(new), 'file')} to Python" if new else ""
 
-    async def request_with_files(self) -> PreparedRequest:
+    async def request_with_files(self) -> Prepared:
         """Return the request with the uploaded files in its container.
 
         Raises InvalidRequest for a file that cannot be read or uploaded.

@@ -32,7 +32,7 @@ from owui_chat.files import container_addresses, file_citations
 from owui_chat.wording import as_plain_markdown
 from owui_host.files import store_file
 from owui_host.users import user_model
-from owui_manifold.call.context import CheckedCall
+from owui_manifold.call.context import Call
 
 _MAX_FETCHED = 32 * 1024**2
 """Bytes of one file of a container; it is in memory until the host has stored it."""
@@ -54,7 +54,7 @@ class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(
-        self, call: CheckedCall, connections: Connections, fetch_timeouts: Timeouts
+        self, call: Call, connections: Connections, fetch_timeouts: Timeouts
     ) -> None:
         """Store files for the current user, at the message that is being written.
 

@@ -17,6 +17,7 @@ from agents.sample import (
 )
 from gpt5_agent.events import AgentEvent
 from gpt5_agent.request import AgentRequest, OwnToolSettings
+from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import Status
 from openai_responses.requests.build import Settings
 from openai_responses.transport.connections import Connections
@@ -35,18 +36,20 @@ class Desk:
     def __init__(self, sim: Simulator, connections: Connections) -> None:
         self.sim = sim
         self.tool = WeatherTool()
-        self._to = {"endpoint": simulated(sim), "connections": connections}
+        self._connections = connections
 
     def asked(self, text: str, **more: Any) -> AgentRequest:
         """A question with a tool of the agent's own, at medium effort."""
         usual: dict[str, Any] = {
+            "endpoint": simulated(self.sim),
             "settings": Settings(effort="medium", summary="auto"),
-            "limits": limits(),
         }
-        return question(self.tool, text=text, **{**self._to, **usual, **more})
+        return question(self.tool, text=text, **{**usual, **more})
 
     async def ask(self, text: str, **more: Any) -> list[AgentEvent]:
-        return await events_of(self.asked(text, **more))
+        asked = self.asked(text, **more)
+        attempts = Attempts(asked.endpoint, self._connections, limits())
+        return await events_of(asked, attempts)
 
     @property
     def bodies(self) -> Sequence[Any]:

@@ -16,6 +16,7 @@ from gpt5_agent.shell.call import (
     SharedState,
     build_agent_request,
     build_endpoint,
+    build_limits,
 )
 from gpt5_agent.shell.inlet import AttachedToChat, read_caller
 from gpt5_agent.shell.log import AgentLog
@@ -177,7 +178,6 @@ def test_delegate_is_our_own_tool_only_where_there_are_tasks(
 def test_unreadable_approval_rule_asks_and_is_reported() -> None:
     """Every call is asked about; administrators read why in the chat."""
     call = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
-    call = call._replace(notices=call.settings.problems)
     of_admin = call._replace(caller=PipelineCaller(is_admin=True))
     readable = question()._replace(caller=PipelineCaller(is_admin=True))
 
@@ -246,7 +246,7 @@ def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> N
 
 
 def test_valves_become_the_engines_settings() -> None:
-    request = asked(
+    call = question(
         {"stream": True},
         REASONING_EFFORT="low",
         REASONING_SUMMARY="disabled",
@@ -257,6 +257,8 @@ def test_valves_become_the_engines_settings() -> None:
         TOOL_OUTPUT_CHARACTERS=2000,
     )
 
+    request = requested(call)
+
     settings = request.settings
     assert settings.effort == "low"
     assert settings.summary is None
@@ -264,8 +266,9 @@ def test_valves_become_the_engines_settings() -> None:
     assert settings.stream is True
     assert not asked({"stream": True}, ENABLE_STREAM=False).settings.stream
     assert settings.defaults["parallel_tool_calls"] is False
-    assert request.limits.retries.max_retries == 4
-    assert request.limits.timeouts.idle == 77
+    limits = build_limits(call, request)
+    assert limits.retries.max_retries == 4
+    assert limits.timeouts.idle == 77
     assert request.own_tools.limits.seconds == 5
     assert request.own_tools.limits.characters == 2000
 

@@ -60,7 +60,7 @@ class Desk:
         asked = question(own=OwnToolSettings([self.tool], approver), messages=[])
         provider = ScriptedProvider(*answers)
         self.session = Session(
-            asked, self.terminal, self.terminal.show, lambda _asked: provider
+            asked, lambda _asked: provider, self.terminal, self.terminal.show
         )
 
     def _write(self, text: str) -> None:

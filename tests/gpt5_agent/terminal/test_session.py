@@ -62,9 +62,9 @@ class Conversation:
         own = OwnToolSettings(tools=[self.tool], approver=Approver([(pattern, "ask")]))
         self.session = Session(
             question(own=own)._replace(messages=()),
+            lambda _asked: self.provider,
             checked,
             self.shown.append,
-            lambda _asked: self.provider,
         )
         self.taken: list[bool] = []
         self._approves = approves

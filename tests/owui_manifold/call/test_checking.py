@@ -50,10 +50,9 @@ async def test_address_is_refused_before_a_token_is_asked_for() -> None:
 
     account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
     valves = Valves(AUTH="entra_id", BASE_URL="ftp://example")
-    call = replace(arrived_call(chat("Hi"), valves), account=account)
 
     with pytest.raises(InvalidRequest, match="is not an http or https address"):
-        await check_call(call)
+        await check_call(arrived_call(chat("Hi"), valves), account)
 
 
 @pytest.mark.parametrize(
@@ -211,10 +210,10 @@ async def test_endpoint_that_cannot_be_used_is_no_fault_of_the_request() -> None
     """The filter says what is wrong; nothing is sent to the valves' own server."""
     endpoints = SimpleNamespace(problem="ENDPOINTS_JSON cannot be read.")
     account: Any = SimpleNamespace(endpoints=endpoints)
-    call = replace(arrived_call(chat("Hi"), Valves(API_KEY="sk-1")), account=account)
+    arrived = arrived_call(chat("Hi"), Valves(API_KEY="sk-1"))
 
     with pytest.raises(InvalidRequest, match="ENDPOINTS_JSON cannot") as refused:
-        await check_call(call)
+        await check_call(arrived, account)
 
     assert refused.value.remedy == "setup"
 
@@ -255,10 +254,10 @@ async def test_reason_why_there_is_no_token_is_the_administrators(
     account: Any = SimpleNamespace(endpoints=None, entra_token=entra_token)
     valves = Valves(AUTH="entra_id", BASE_URL="https://us.openai.azure.com/openai/v1")
     caller = SAVED._replace(is_admin=is_admin)
-    call = replace(arrived_call(chat("Hi"), valves, caller), account=account)
+    arrived = arrived_call(chat("Hi"), valves, caller)
 
     with pytest.raises(InvalidRequest, match="There is no token") as refused:
-        await check_call(call)
+        await check_call(arrived, account)
 
     assert ("tenant-1" in str(refused.value)) is is_admin
     assert refused.value.remedy == "setup"

@@ -20,7 +20,7 @@ from owui_manifold.call.context import Caller
 from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.valves import TOOL_SWITCHES, UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.spending import budget_of
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
@@ -43,7 +43,7 @@ async def prepared(
     user: dict[str, Any] | None = None,
     streams: bool = True,
     learned: LeaveOutParameter | None = None,
-) -> PreparedRequest:
+) -> Prepared:
     """A request with one tool, after a refusal showed something."""
     call = call_of(
         chat("Hi", tools=[TOOL]),

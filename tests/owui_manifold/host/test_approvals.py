@@ -10,7 +10,7 @@ from calls.sample import MODEL, SAVED, call_of, host_context
 from manifold.preparation import offer_tools
 from openai_responses.items import Item
 from openai_responses.loop.tools import Approver, AskedCall, Toolset
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.approvals import build_approver
 from owui_manifold.host.open_webui import resolve_dispatched
@@ -38,11 +38,11 @@ class Page:
         return self.answer
 
 
-def approver_of(call: CheckedCall) -> Approver:
+def approver_of(call: Call) -> Approver:
     return build_approver(call.host, call.config.approval_rules, call.log.warn)
 
 
-def ruled(rules: str, **host: Any) -> CheckedCall:
+def ruled(rules: str, **host: Any) -> Call:
     return call_of(
         {}, Valves(API_KEY="sk-1", TOOL_APPROVAL=rules), host=host_context(**host)
     )

@@ -17,7 +17,7 @@ from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.result_files import split_result_files
 from owui_manifold.prepare.chat import build_chat_request
@@ -372,7 +372,7 @@ async def test_file_that_nobody_could_read_is_announced(host: StandInHost) -> No
     with_row(host, {"type": "file", "id": file_id, "name": "a.pdf", "file": unread})
     context = host_context(metadata={"user_message_id": "q0"})
 
-    def asked(**given: Any) -> CheckedCall:
+    def asked(**given: Any) -> Call:
         return call_of(chat("Read it."), valves(**given), host=context)
 
     told = (await build_chat_request(asked())).notices

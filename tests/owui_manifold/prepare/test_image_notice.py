@@ -8,7 +8,7 @@ import pytest
 from calls.sample import MODEL, call_of, chat, host_context
 from openai_responses.items import message_text
 from owui_controls.switch import CONTROLS_KEY, CONTROLS_VERSION
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.present.notices import notices_of
@@ -29,7 +29,7 @@ def asking(
     filters: tuple[str, ...] = (),
     is_on: bool = False,
     **valves: Any,
-) -> CheckedCall:
+) -> Call:
     """Somebody asks for a picture."""
     given = {"user_id": "user-1", "chat_id": "chat-1", "message_id": "m-1"}
     who = Caller(MODEL, **{**given, **(caller or {})})
@@ -45,7 +45,7 @@ def asking(
     return call_of({**chat("Draw"), **(body or {})}, settings, who, host=context)
 
 
-async def instructions_for(call: CheckedCall) -> str:
+async def instructions_for(call: Call) -> str:
     first = (await build_chat_request(call)).request.input[0]
     return message_text(first) if first["role"] == "developer" else ""
 
@@ -93,7 +93,7 @@ async def test_administrators_may_always_turn_it_on() -> None:
         assert SWITCH in str(await show(call))
 
 
-async def notices_for(call: CheckedCall) -> list[str]:
+async def notices_for(call: Call) -> list[str]:
     return await notices_of(await build_chat_request(call))
 
 

@@ -10,7 +10,7 @@ from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.checking import check_call
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import UserValves
 from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
@@ -28,7 +28,7 @@ async def asked(
     user: UserValves | None = None,
     task: str = "",
     **given: Any,
-) -> CheckedCall:
+) -> Call:
     """A question to a model that researches."""
     caller = Caller(model, "user-1", "chat-1", "m-1", streams=True, task=task)
     question = chat("sim:short Why?", **{"model": model, **(body or {})})

@@ -11,7 +11,7 @@ from calls.desk import Desk
 from calls.outcomes import errors, host_events, statuses
 from calls.sample import IDS, MODEL, TOOL, USER, call_of, chat, host_context
 from openai_responses.errors import InvalidRequest
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.tasks import build_task_request
@@ -282,7 +282,7 @@ def asking(
     code: bool = False,
     chat_id: str = "chat-1",
     **valves: Any,
-) -> CheckedCall:
+) -> Call:
     """Somebody asks a model of the workspace, perhaps with Code Interpreter on."""
     caller = Caller(MODEL, "user-1", chat_id, "m-1", task, is_admin=admin)
     metadata = {
@@ -294,7 +294,7 @@ def asking(
     return call_of(chat("Hi"), Valves(API_KEY="sk-1", **valves), caller, host=context)
 
 
-async def notices_for(call: CheckedCall) -> list[str]:
+async def notices_for(call: Call) -> list[str]:
     """What is shown above the answer."""
     if call.caller.task:
         return await notices_of(await build_task_request(call))

@@ -18,7 +18,7 @@ from owui_manifold.call.agent import AgentMode
 from owui_manifold.call.context import Caller, PipeMemory
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.present.report import report_end, report_request
 from runs.sample import call, message, output
 from stand_in.host import StandInHost
@@ -39,19 +39,19 @@ FAILED = RunDone(
 )
 
 
-async def job_of(is_admin: bool = False) -> PreparedRequest:
+async def job_of(is_admin: bool = False) -> Prepared:
     """A question with a tool, ready to be sent."""
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True, is_admin=is_admin)
     valves = Valves(API_KEY=KEY, LOG_LEVEL="DEBUG")
     return await build_chat_request(call_of(chat(DIARY, tools=[TOOL]), valves, caller))
 
 
-def end_of(prepared: PreparedRequest, ended: RunDone) -> tuple[AnswerReport, RunDone]:
+def end_of(prepared: Prepared, ended: RunDone) -> tuple[AnswerReport, RunDone]:
     """The figures and the end of a run that has just begun."""
     return report_end(prepared, ended, Spending(Budget()))
 
 
-def lines_of(prepared: PreparedRequest) -> list[tuple[str, str]]:
+def lines_of(prepared: Prepared) -> list[tuple[str, str]]:
     """What the run keeps: level and text."""
     lines = prepared.call.log.text().splitlines()
     pairs = [line.split(maxsplit=3)[2:] for line in lines]

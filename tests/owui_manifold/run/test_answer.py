@@ -21,7 +21,7 @@ from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.events import AnswerEvent, Marker, SourceCited, StoredRecord, TurnDetails
 from owui_chat.storage.markers import split_at_markers
 from owui_chat.storage.records import Record, message_key, read_records
-from owui_manifold.call.context import Caller, CheckedCall
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.pipe import Pipe
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.run.answer import answer_events
@@ -50,7 +50,7 @@ class Desk:
         """The records in the chat's row."""
         return [*read_records(self.host.kept, SIGN).values()]
 
-    async def answer(self, call: CheckedCall) -> list[Pair]:
+    async def answer(self, call: Call) -> list[Pair]:
         """A whole answer, each event with the marker before it."""
         prepared = await build_chat_request(call)
         pairs: list[Pair] = []

@@ -20,7 +20,7 @@ from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.records import read_records
 from owui_manifold.call.context import Caller
 from owui_manifold.prepare.chat import build_chat_request
-from owui_manifold.prepare.request import PreparedRequest
+from owui_manifold.prepare.request import Prepared
 from owui_manifold.run.answer import answer_events
 from runs.transcripts import transcript
 from simulator import Simulator
@@ -55,7 +55,7 @@ class Desk:
 
     async def prepared(
         self, text: str, caller: Caller = SAVED, **valves: Any
-    ) -> PreparedRequest:
+    ) -> Prepared:
         """The request for an answer to `text`."""
         context = host_context(request=host_request())
         given = valves_for(self.sim, **{**ON, **valves})
@@ -63,7 +63,7 @@ class Desk:
             call_of(chat(text), given, caller, host=context)
         )
 
-    async def answer(self, prepared: PreparedRequest) -> list[AnswerEvent]:
+    async def answer(self, prepared: Prepared) -> list[AnswerEvent]:
         return [event async for event in answer_events(prepared, self.connections)]
 
     async def ask(
