@@ -131,6 +131,8 @@ _NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 _MAX_DUE = 10_000
 """Rows that wait for the database."""
+_LONGEST_MODEL = 200
+"""Characters of a model's name. A key of PostgreSQL has at most 2,704 bytes."""
 
 
 def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
@@ -177,9 +179,9 @@ class UsageTable:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
                 known.append(row)
-        # A database refuses some characters, and with the row all that is written with
-        # it. Another server names its models as it likes.
-        storable = well_formed(row.model).replace("\0", "?")
+        # A database refuses some characters and long keys, and with the row all that is
+        # written with it. Another server names its models as it likes.
+        storable = well_formed(row.model[:_LONGEST_MODEL]).replace("\0", "?")
         if storable != row.model:
             row = row._replace(model=storable)
         self._add_due(row, bought)

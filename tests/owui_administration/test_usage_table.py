@@ -250,11 +250,14 @@ async def test_row_that_waited_for_a_reader_is_written_after_it(
     await until(lambda: stored(database, "openai_responses_usage") == [ROW])
 
 
-@pytest.mark.parametrize(("name", "kept"), [("a\ud800", "a?"), ("a\0", "a?")])
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("a\ud800", "a?"), ("a\0", "a?"), ("\N{SNOWMAN}" * 9_000, "\N{SNOWMAN}" * 200)],
+)
 async def test_name_that_no_database_takes_keeps_no_others_from_it(
     name: str, kept: str, database: UsageDatabase
 ) -> None:
-    """PostgreSQL takes no NUL, and none takes half a character."""
+    """PostgreSQL takes no NUL and no key of 2,705 bytes; none takes half a character."""
     table = UsageTable()
     table.add(ROW._replace(model=name))
     await table.flush()
