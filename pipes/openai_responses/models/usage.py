@@ -167,8 +167,8 @@ def read_dollars(value: object) -> float | None:
     return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
+_MAX_TOKENS = 10**9
+"""A count above that is none: no response has it, and sums have to fit a column."""
 
 
 def _read_count(value: Any) -> int:
