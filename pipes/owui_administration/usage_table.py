@@ -15,15 +15,17 @@ So each transaction also notes its number in a third table, where the next one l
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from openai_responses.json_input import well_formed
 from openai_responses.ulid import new_ulid
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
+
+_AnswerEvent = TypeVar("_AnswerEvent")
 
 
 class UsageRow(NamedTuple):
@@ -166,6 +168,8 @@ class UsageTable:
         self._due: _Rows = {}
         self._readers = Counter[str]()
         """How many read the rows of a user now."""
+        self.under_way = Counter[str]()
+        """How many answers of a user are under way, of those with a limit."""
         self._writer: asyncio.Task[None] | None = None
         self._known = WeakValueDictionary[int, KnownRows]()
         """What each answer that is under way knows, by its `id`."""
@@ -267,6 +271,20 @@ class UsageTable:
 
     def _keys_to_write(self) -> list[tuple[str, str, str]]:
         return [key for key in self._due if not self._readers[key[0]]]
+
+    async def while_under_way(
+        self, user_id: str, events: AsyncGenerator[_AnswerEvent, None]
+    ) -> AsyncGenerator[_AnswerEvent, None]:
+        """Yield the events of an answer, which is under way until they end."""
+        self.under_way[user_id] += 1
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            self.under_way[user_id] -= 1
+            if not self.under_way[user_id]:
+                del self.under_way[user_id]
 
     async def flush(self) -> None:
         """Wait until what is due now was written, or could not be.

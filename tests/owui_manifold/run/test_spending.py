@@ -838,3 +838,22 @@ async def test_tier_without_a_price_costs_as_the_standard_one(desk: Desk) -> Non
         await desk.chunks(chat("Hi"))
 
     assert (await desk.row()).money > 0
+
+
+async def test_answers_at_once_leave_a_limit_in_force(desk: Desk) -> None:
+    """Each may take a fiftieth of it: a thousand that begin below it were all answered."""
+    await spent(SPENT)
+    desk.limit({"money": 2.25, "per": "month"})
+    answers = [await desk.answer(chat("sim:chat,hold=1")) for _ in "123456"]
+    begun = [asyncio.ensure_future(anext(answer)) for answer in answers]
+    await asyncio.wait(begun)
+
+    assert await desk.refusal() == (
+        "6 of your answers are under way, and may use up your limit of $2.25 a month. "
+        "Ask again when one of them is complete."
+    )
+    await answers[0].aclose()
+    desk.sim.release()
+    assert not errors(await desk.ask("Hi"))
+    for answer in answers:
+        await answer.aclose()
