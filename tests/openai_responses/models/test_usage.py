@@ -337,6 +337,8 @@ def test_only_searches_are_billed() -> None:
     """Opening a page and searching in it are not (openai 3.57.0, `ToolUsage`)."""
     assert billed(SEARCH, OPENED, FOUND, SEARCH) == Cost(about(0.02), False)
     assert billed({"type": "web_search_call"}).dollars == pytest.approx(0.01)
+    in_files: Item = {"type": "file_search_call", "queries": ["a", "b"]}
+    assert billed(in_files, SEARCH, usages=[Usage(searches=1)]) == Cost(about(0.0125))
     # Older models pay more for one.
     older = resolve_model("gpt-4.1").facts
     assert cost_of_run([Usage()], older, [SEARCH], TODAY) == Cost(about(0.025), False)
