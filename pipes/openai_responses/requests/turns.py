@@ -180,12 +180,17 @@ def _restrict_choice(
     # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
     identities = {tool_identity(tool) for tool in offered}
     left = [tool for tool in declared if tool_identity(tool) in identities]
-    if len(left) == len(declared) or choice not in (None, "auto", "required"):
+    is_one_tool = isinstance(choice, Mapping) and choice.get("type") != "allowed_tools"
+    is_open = is_one_tool or choice in (None, "auto", "required")
+    if len(left) == len(declared) or not is_open:
         return choice
     if not left:
         return "none"
+    mode = choice or "auto"
+    if is_one_tool:  # after its first call nothing else would leave the others out
+        left, mode = [{**as_mapping(choice)}], "required"
     named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
-    return {"type": "allowed_tools", "mode": choice or "auto", "tools": named}
+    return {"type": "allowed_tools", "mode": mode, "tools": named}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")
