@@ -166,8 +166,10 @@ class UsageTable:
         """What it added, until the database has said that it did."""
         self.problem = ""
         self._due: _Rows = {}
-        self._readers = Counter[str]()
-        """How many read the rows of a user now."""
+        self._read = set[str]()
+        """The users whose rows are read now."""
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        """Who may read the rows of a user."""
         self.under_way = Counter[str]()
         """How many answers of a user are under way, of those with a limit."""
         self._writer: asyncio.Task[None] | None = None
@@ -270,7 +272,7 @@ class UsageTable:
         return [*rows.values()]
 
     def _keys_to_write(self) -> list[tuple[str, str, str]]:
-        return [key for key in self._due if not self._readers[key[0]]]
+        return [key for key in self._due if key[0] not in self._read]
 
     async def while_under_way(
         self, user_id: str, events: AsyncGenerator[_AnswerEvent, None]
@@ -351,18 +353,19 @@ class UsageTable:
     @asynccontextmanager
     async def _reading(self, user_id: str) -> AsyncGenerator[None, None]:
         """Hold back what is added for a user: each row is either stored or still due."""
-        await self.flush()
-        self._readers[user_id] += 1
-        try:
-            if self._writer:  # it may have begun with rows of this user
-                await asyncio.wait([self._writer])
-            yield
-        finally:
-            self._readers[user_id] -= 1
-            if not self._readers[user_id]:
-                del self._readers[user_id]
-            if self._due and not self.problem:
-                self._start_writer()
+        # One after the other: somebody who asks without a pause would never be written.
+        turn = self._turns.setdefault(user_id, asyncio.Lock())
+        async with turn:
+            await self.flush()
+            self._read.add(user_id)
+            try:
+                if self._writer:  # it may have begun with rows of this user
+                    await asyncio.wait([self._writer])
+                yield
+            finally:
+                self._read.remove(user_id)
+                if self._due and not self.problem:
+                    self._start_writer()
 
     async def _select(self, sql: str, **values: object) -> list[UsageRow]:
         """Return rows of the first table."""
