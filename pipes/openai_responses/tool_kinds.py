@@ -78,6 +78,7 @@ _KINDS = (
         items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
         refused_at_minimal=True,
         is_cited=True,
+        fee=0.0025,
     ),
     ToolKind(
         "mcp",
@@ -148,7 +149,7 @@ _KINDS = (
 )
 """In the order in which a request offers them: the prompt cache depends on it.
 
-The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+The types are those of openai-python 3.54.0, the fees are from LiteLLM 1.109.1
 (2026-11-21), what is refused at `minimal` from openai-agents.
 """
 

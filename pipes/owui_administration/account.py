@@ -46,7 +46,11 @@ class Account:
         address: str,
         describe: Callable[[_Event], EventWords],
     ) -> AsyncGenerator[_Event, None]:
-        return self.telemetry.observe_run(events, model, address, describe)
+        events = self.telemetry.observe_run(events, model, address, describe)
+        limits = self.limits
+        if limits.table and limits.has_amounts:
+            return limits.table.while_under_way(limits.facts["user_id"], events)
+        return events
 
     async def observe_tool(
         self,

@@ -35,12 +35,19 @@ from shells.valve_texts import fits_pattern
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
+_MOST_AT_ONCE = 50
+"""The answers that a limit is enough for, one of which may take so much of it."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
 _NO_PRICE = (
     "Your usage is limited in money, and the price of {} is not known. An "
     "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
+)
+_USED_UP = "Your limit of {limit} is used up: {used} so far. It resets on {start} at 00:00 UTC."
+_MANY_AT_ONCE = (
+    "{under_way} of your answers are under way, and may use up your limit of {limit}. "
+    "Ask again when one of them is complete."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 
@@ -96,7 +103,9 @@ class UserLimits:
         has_money = any(rule.money is not None for rule in self.rules)
         if self._is_counted and has_money and not has_price:
             return _NO_PRICE.format(model)
-        reached = self._reached_limit(1)
+        reached = self._reached_limit(1) or self._reached_limit(
+            1 - self._under_way / _MOST_AT_ONCE, _MANY_AT_ONCE
+        )
         if reached:
             return reached
         return self.effort_refusal or self._model_refusal(model)
@@ -175,7 +184,11 @@ class UserLimits:
                 tokens = sum(row.input + row.output for row in rows)
                 yield _Budget(rule, rule.tokens, tokens, "{:,.0f} tokens".format)
 
-    def _reached_limit(self, share: float) -> str:
+    @property
+    def _under_way(self) -> int:
+        return self.table.under_way[self.facts["user_id"]] if self.table else 0
+
+    def _reached_limit(self, share: float, message: str = _USED_UP) -> str:
         """Return the message about a limit that is reached, or nothing.
 
         It is reached with this `share` of it. Of several the one with the longest
@@ -191,9 +204,11 @@ class UserLimits:
         rule, limit, used, as_text = max(
             reached, key=lambda budget: PERIOD_DAYS[budget.rule.per]
         )
-        return (
-            f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
-            f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
+        return message.format(
+            limit=f"{as_text(limit)} a {rule.per}",
+            used=as_text(used),
+            start=next_start(rule.per, self.today),
+            under_way=self._under_way,
         )
 
     def notices(self) -> list[str]:

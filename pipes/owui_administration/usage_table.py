@@ -15,15 +15,17 @@ So each transaction also notes its number in a third table, where the next one l
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from decimal import Decimal
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 from openai_responses.json_input import well_formed
 from openai_responses.ulid import new_ulid
 from owui_host.database import run_sql
 from shells.administration import NO_PURCHASES, Purchases
+
+_AnswerEvent = TypeVar("_AnswerEvent")
 
 
 class UsageRow(NamedTuple):
@@ -131,6 +133,8 @@ _NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 _MAX_DUE = 10_000
 """Rows that wait for the database."""
+_LONGEST_MODEL = 200
+"""Characters of a model's name. A key of PostgreSQL has at most 2,704 bytes."""
 
 
 def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
@@ -162,8 +166,12 @@ class UsageTable:
         """What it added, until the database has said that it did."""
         self.problem = ""
         self._due: _Rows = {}
-        self._readers = Counter[str]()
-        """How many read the rows of a user now."""
+        self._read = set[str]()
+        """The users whose rows are read now."""
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        """Who may read the rows of a user."""
+        self.under_way = Counter[str]()
+        """How many answers of a user are under way, of those with a limit."""
         self._writer: asyncio.Task[None] | None = None
         self._known = WeakValueDictionary[int, KnownRows]()
         """What each answer that is under way knows, by its `id`."""
@@ -177,9 +185,9 @@ class UsageTable:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
                 known.append(row)
-        # A database refuses some characters, and with the row all that is written with
-        # it. Another server names its models as it likes.
-        storable = well_formed(row.model).replace("\0", "?")
+        # A database refuses some characters and long keys, and with the row all that is
+        # written with it. Another server names its models as it likes.
+        storable = well_formed(row.model[:_LONGEST_MODEL]).replace("\0", "?")
         if storable != row.model:
             row = row._replace(model=storable)
         self._add_due(row, bought)
@@ -264,7 +272,21 @@ class UsageTable:
         return [*rows.values()]
 
     def _keys_to_write(self) -> list[tuple[str, str, str]]:
-        return [key for key in self._due if not self._readers[key[0]]]
+        return [key for key in self._due if key[0] not in self._read]
+
+    async def while_under_way(
+        self, user_id: str, events: AsyncGenerator[_AnswerEvent, None]
+    ) -> AsyncGenerator[_AnswerEvent, None]:
+        """Yield the events of an answer, which is under way until they end."""
+        self.under_way[user_id] += 1
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            self.under_way[user_id] -= 1
+            if not self.under_way[user_id]:
+                del self.under_way[user_id]
 
     async def flush(self) -> None:
         """Wait until what is due now was written, or could not be.
@@ -331,18 +353,19 @@ class UsageTable:
     @asynccontextmanager
     async def _reading(self, user_id: str) -> AsyncGenerator[None, None]:
         """Hold back what is added for a user: each row is either stored or still due."""
-        await self.flush()
-        self._readers[user_id] += 1
-        try:
-            if self._writer:  # it may have begun with rows of this user
-                await asyncio.wait([self._writer])
-            yield
-        finally:
-            self._readers[user_id] -= 1
-            if not self._readers[user_id]:
-                del self._readers[user_id]
-            if self._due and not self.problem:
-                self._start_writer()
+        # One after the other: somebody who asks without a pause would never be written.
+        turn = self._turns.setdefault(user_id, asyncio.Lock())
+        async with turn:
+            await self.flush()
+            self._read.add(user_id)
+            try:
+                if self._writer:  # it may have begun with rows of this user
+                    await asyncio.wait([self._writer])
+                yield
+            finally:
+                self._read.remove(user_id)
+                if self._due and not self.problem:
+                    self._start_writer()
 
     async def _select(self, sql: str, **values: object) -> list[UsageRow]:
         """Return rows of the first table."""

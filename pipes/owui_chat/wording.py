@@ -15,28 +15,37 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+    r"\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
+the empty pattern of Braille, variation selectors."""
+_LONE_SELECTOR = re.compile(r"(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+"""The selector that makes an emoji of a symbol is common, one after each symbol."""
 
 
-def with_escapes(text: str) -> str:
+class _Escapes(dict[int, str]):
+    """What is shown of each character of a text, by its number.
+
+    A stranger may write megabytes of them, so each is looked at once.
+    """
+
+    def __missing__(self, number: int) -> str:
+        shown = chr(number)
+        if not shown.isprintable() or _SHOWS_NOTHING.match(shown):
+            shown = json.dumps(shown)[1:-1]  # as JSON writes it in ASCII
+        self[number] = shown
+        return shown
+
+
+def with_escapes(text: str, kept: str = "") -> str:
     """Return a text with escapes for what cannot be seen, or changes what is next to it.
 
     Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
+    hold a text of their own; a carriage return ends a block of code in Markdown. The
+    `kept` ones stay.
     """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
+    escapes = _Escapes({ord(character): character for character in kept})
+    return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
 _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
@@ -46,9 +55,6 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -70,7 +76,7 @@ def value_with_escapes(value: Any) -> Any:
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+        return with_escapes(value, kept="\n\t")
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):

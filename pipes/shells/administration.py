@@ -79,7 +79,7 @@ class Purchases(NamedTuple):
     answers: int = 0
     answer_money: int = 0
     searches: int = 0
-    """Calls, on the web."""
+    """Calls, on the web and in files."""
     search_money: int = 0
     images: int = 0
     image_money: int = 0

@@ -1,6 +1,7 @@
 """The tables in the host's database, next to filters of an earlier version."""
 
 import asyncio
+from itertools import count
 from typing import Any
 
 import pytest
@@ -250,11 +251,14 @@ async def test_row_that_waited_for_a_reader_is_written_after_it(
     await until(lambda: stored(database, "openai_responses_usage") == [ROW])
 
 
-@pytest.mark.parametrize(("name", "kept"), [("a\ud800", "a?"), ("a\0", "a?")])
+@pytest.mark.parametrize(
+    ("name", "kept"),
+    [("a\ud800", "a?"), ("a\0", "a?"), ("\N{SNOWMAN}" * 9_000, "\N{SNOWMAN}" * 200)],
+)
 async def test_name_that_no_database_takes_keeps_no_others_from_it(
     name: str, kept: str, database: UsageDatabase
 ) -> None:
-    """PostgreSQL takes no NUL, and none takes half a character."""
+    """PostgreSQL takes no NUL and no key of 2,705 bytes; none takes half a character."""
     table = UsageTable()
     table.add(ROW._replace(model=name))
     await table.flush()
@@ -263,3 +267,33 @@ async def test_name_that_no_database_takes_keeps_no_others_from_it(
 
     rows = stored(database, "openai_responses_usage")
     assert [row[:3:2] for row in rows] == [("u", kept), ("v", "m")]
+
+
+async def test_user_who_asks_without_a_pause_is_written(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another server would know nothing of what they use."""
+
+    steps = count(20, 7)
+
+    async def run_slowly(*statements: Any) -> Any:
+        for _ in range(next(steps)):
+            await asyncio.sleep(0)
+        return await run_sql(*statements)
+
+    async def ask_again() -> None:
+        while True:
+            await table.user_rows("u", "2026")
+
+    table = UsageTable()
+    monkeypatch.setattr(usage_table, "run_sql", run_slowly)
+    asking = [asyncio.create_task(ask_again()) for _ in "12345"]
+    await table.user_rows("u", "2026")
+    table.add(ROW)
+    for _ in "12345":
+        assert await table.user_rows("u", "2026") == [ROW]
+
+    assert stored(database, "openai_responses_usage") == [ROW]
+    for task in asking:
+        task.cancel()
+    await asyncio.wait(asking)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from measures.work_count import count_work
 from owui_chat.wording import as_plain_markdown, value_with_escapes, with_escapes
 
 HEART = "\N{HEAVY BLACK HEART}"
@@ -103,3 +104,11 @@ def test_names_that_look_alike_are_numbered_in_linear_time() -> None:
     assert list(shown.values()) == ["own", *range(2048)]
     assert [*shown][:4] == [alike + "'2", alike, alike + "'", alike + "'3"]
     assert max(map(len, shown)) <= len(alike) + len("'2049")
+
+
+def test_characters_that_nobody_sees_are_looked_up_once() -> None:
+    """Four million of them in a call to approve held up all others for two seconds."""
+    hidden = "a\u200b\n\ufe0f" * 100_000
+
+    assert count_work(lambda: value_with_escapes(hidden)) < 100
+    assert value_with_escapes(hidden) == "a\\u200b\n\\ufe0f" * 100_000

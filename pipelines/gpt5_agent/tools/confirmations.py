@@ -114,8 +114,15 @@ def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any])
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of the approval for a chat that covers a call."""
-    return compute_confirmation_id(chat, name, _find_target(arguments))
+    """Return the id of the approval for a chat that covers a call.
+
+    One argument more may be another recipient: it covers calls with the same ones.
+    """
+    covered = {
+        **dict.fromkeys(_without_nulls(arguments), ""),
+        **_find_target(arguments),
+    }
+    return compute_confirmation_id(chat, name, covered)
 
 
 def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:

@@ -14,7 +14,13 @@ from decimal import Decimal
 from functools import reduce
 from typing import Any, NamedTuple
 
-from openai_responses.items import Item, container_ids, is_billed_search, is_image_call
+from openai_responses.items import (
+    Item,
+    container_ids,
+    is_billed_search,
+    is_file_search,
+    is_image_call,
+)
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.models.catalog import CATALOG_IMAGE_PRICES
 from openai_responses.models.facts import ModelFacts, ModelPrices
@@ -167,8 +173,8 @@ def read_dollars(value: object) -> float | None:
     return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
+_MAX_TOKENS = 10**9
+"""A count above that is none: no response has it, and sums have to fit a column."""
 
 
 def _read_count(value: Any) -> int:
@@ -246,6 +252,7 @@ def cost_of_run(
     dollars += sum(stated)  # what a server says has its own prices in it
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
     dollars += fee * count_searches(usages, items)
+    dollars += TOOL_KINDS["file_search"].fee * sum(map(is_file_search, items))
     code = _tool_options(terms.tools, "code_interpreter")
     memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)

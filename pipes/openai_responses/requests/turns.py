@@ -168,24 +168,29 @@ def append_turns(
         tools = [*servers, *base["tools"]] or None
         declared = declared_tools({"tools": tools, "input": added})
         fields["tools"] = tools
-        # A tool that is not offered any more stays declared: without it the beginning
-        # would change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0,
-        # measured).
-        identities = {tool_identity(tool) for tool in offered}
-        left = [tool for tool in declared if tool_identity(tool) in identities]
-        choice: object = request.tool_choice
-        if len(left) < len(declared) and choice in (None, "auto", "required"):
-            named = [
-                {key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left
-            ]
-            allowed = {
-                "type": "allowed_tools",
-                "mode": choice or "auto",
-                "tools": named,
-            }
-            choice = allowed if left else "none"
-        fields["tool_choice"] = choice
+        fields["tool_choice"] = _restrict_choice(request.tool_choice, offered, declared)
     return request.model_copy(update=fields), items
+
+
+def _restrict_choice(
+    choice: object, offered: Sequence[Item], declared: Sequence[Item]
+) -> object:
+    """Return a choice that leaves out what is declared and not offered any more."""
+    # A tool that is not offered any more stays declared: without it the beginning would
+    # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
+    identities = {tool_identity(tool) for tool in offered}
+    left = [tool for tool in declared if tool_identity(tool) in identities]
+    is_one_tool = isinstance(choice, Mapping) and choice.get("type") != "allowed_tools"
+    is_open = is_one_tool or choice in (None, "auto", "required")
+    if len(left) == len(declared) or not is_open:
+        return choice
+    if not left:
+        return "none"
+    mode = choice or "auto"
+    if is_one_tool:  # after its first call nothing else would leave the others out
+        left, mode = [{**as_mapping(choice)}], "required"
+    named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
+    return {"type": "allowed_tools", "mode": mode, "tools": named}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")

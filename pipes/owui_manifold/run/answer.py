@@ -64,6 +64,8 @@ async def answer_events(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
     spending = begin_spending(prepared)
+    # Many answers may have come this far since, while files were uploaded.
+    check_limits(prepared)
     events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:

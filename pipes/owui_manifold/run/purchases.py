@@ -6,7 +6,13 @@ part. So tiers, long inputs, regions and an administrator's prices are all in th
 
 from collections.abc import Sequence
 
-from openai_responses.items import Item, container_ids, is_billed_search, is_image_call
+from openai_responses.items import (
+    Item,
+    container_ids,
+    is_billed_search,
+    is_file_search,
+    is_image_call,
+)
 from openai_responses.models.usage import Usage, count_searches
 from owui_manifold.prepare.request import Prepared
 from shells.administration import MILLIONTHS, Purchases
@@ -26,7 +32,8 @@ def itemize(
     # Without what the server itself says of the cost: that cannot be taken apart.
     priced = [usage._replace(cost=None) for usage in usages]
     plain = [usage._replace(searches=None, images=None) for usage in priced]
-    searches = [item for item in output if is_billed_search(item)]
+    in_files = [item for item in output if is_file_search(item)]
+    searches = [*in_files, *filter(is_billed_search, output)]
     images = [item for item in output if is_image_call(item)]
     containers = [item for item in output if container_ids([item])]
     reasoning = sum(min(usage.reasoning, usage.output) for usage in usages)
@@ -35,7 +42,7 @@ def itemize(
         cache_writes=sum(usage.cache_writes for usage in usages),
         reasoning=reasoning,
         answers=sum(usage.output for usage in usages) - reasoning,
-        searches=count_searches(usages, output),
+        searches=len(in_files) + count_searches(usages, output),
         images=len(images),
         containers=len(container_ids(containers)),
     )

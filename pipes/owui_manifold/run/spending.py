@@ -247,13 +247,21 @@ class _RunCounts:
         """Count the responses that are new; return why the run ends, or nothing.
 
         One that failed, or whose server reports no usage, counts if any text came, or
-        if one of OpenAI's tools began.
+        if one of OpenAI's tools began. A count of zero is none that is reported.
         """
         new = list(usages[self._counted :])
         self._counted = len(usages)
-        if not new and (self._bytes or self._hosted):
-            new = [self._estimate(self._bytes or 0)]
-            output = list(self._hosted.values())
+        if self._bytes or self._hosted:
+            estimate = self._estimate(self._bytes or 0)
+            if new:
+                last = new.pop()
+                estimate = last._replace(
+                    input=last.input or estimate.input,
+                    output=last.output or estimate.output,
+                )
+            else:
+                output = list(self._hosted.values())
+            new.append(estimate)
         return self._count(new, output)
 
     def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:

@@ -234,7 +234,9 @@ def test_approval_for_the_chat_is_not_offered_for_a_name_that_hides_something() 
 def test_permission_is_bound_to_chat_tool_and_target() -> None:
     permission = compute_permission("u/c", "write", {"path": "/a", "text": "x"})
 
-    assert permission == compute_permission("u/c", "write", {"path": "/a", "text": "y"})
+    same = {"path": "/a", "text": "y", "owner": None}
+    assert permission == compute_permission("u/c", "write", same)
+    assert permission != compute_permission("u/c", "write", {**same, "owner": "eve"})
     others = [("v/c", "write", "/a"), ("u/c", "erase", "/a"), ("u/c", "write", "/b")]
     for chat, name, path in others:
         assert compute_permission(chat, name, {"path": path}) != permission

@@ -28,7 +28,7 @@ def test_usage_of_the_api() -> None:
     assert read_usage(wire.USAGE, {"tier": 1}) == read_usage(wire.USAGE, None)
 
 
-MOST = 10**12 - 1
+MOST = 10**9 - 1
 
 
 @pytest.mark.parametrize(
@@ -41,10 +41,10 @@ MOST = 10**12 - 1
         ({"input_tokens": "x", "output_tokens": -4, "total_tokens": None}, Usage()),
         ({"input_tokens": "3", "output_tokens": 4.0}, Usage(3, 4, 7)),
         (
-            {"input_tokens": 3, "output_tokens": "nan", "total_tokens": 1e12},
+            {"input_tokens": 3, "output_tokens": "nan", "total_tokens": 1e9},
             Usage(3, 0, 3),
         ),
-        ({"input_tokens": 10.0**12 - 1, "output_tokens": [4]}, Usage(MOST, 0, MOST)),
+        ({"input_tokens": 10.0**9 - 1, "output_tokens": [4]}, Usage(MOST, 0, MOST)),
         ({"input_tokens": float("inf"), "output_tokens": "1" * 9_000}, Usage()),
         ({"input_tokens": 3, "input_tokens_details": None}, Usage(3, 0, 3)),
         (
@@ -337,6 +337,8 @@ def test_only_searches_are_billed() -> None:
     """Opening a page and searching in it are not (openai 3.57.0, `ToolUsage`)."""
     assert billed(SEARCH, OPENED, FOUND, SEARCH) == Cost(about(0.02), False)
     assert billed({"type": "web_search_call"}).dollars == pytest.approx(0.01)
+    in_files: Item = {"type": "file_search_call", "queries": ["a", "b"]}
+    assert billed(in_files, SEARCH, usages=[Usage(searches=1)]) == Cost(about(0.0125))
     # Older models pay more for one.
     older = resolve_model("gpt-4.1").facts
     assert cost_of_run([Usage()], older, [SEARCH], TODAY) == Cost(about(0.025), False)

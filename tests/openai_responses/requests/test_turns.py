@@ -151,8 +151,10 @@ def only_f1(mode: str) -> Item:
     ("offered", "choice", "sent"),
     [
         (tools(0, 1), "auto", "auto"),
+        (tools(0, 1), tools(1)[0], tools(1)[0]),
         (tools(1), "none", "none"),
-        (tools(1), tools(1)[0], tools(1)[0]),
+        (tools(1), tools(1)[0], only_f1("required")),
+        (tools(1), only_f1("required"), only_f1("required")),
         (None, "required", "none"),
         (tools(1, description="x"), None, only_f1("auto")),
         (tools(1, description="x"), "required", only_f1("required")),

@@ -23,6 +23,7 @@ LONG = "A long beginning, that the server keeps. " * 400
 PRICES = {"input": 4.0, "cached": 0.4, "cache_write": 5.0, "output": 20.0}
 """OpenAI's for the model, in US dollars for a million tokens."""
 SEARCH = 0.01
+IN_FILES = 0.0025
 CONTAINER = 0.03
 
 
@@ -96,6 +97,9 @@ async def test_fees_of_tools_are_told_apart(desk: Desk, administration: Filter) 
     await desk.ask("sim:count how many?")
     other = {**IDS, "message_id": "m-2"}
     await desk.ask("sim:web-search what?", __metadata__=other)
+    desk.set_valves(FILE_SEARCH_VECTOR_STORES="vs_1")
+    other = {**IDS, "message_id": "m-3"}
+    await desk.ask("sim:file-search where?", __metadata__=other)
 
     row, bought = await counted(administration)
 
@@ -105,8 +109,8 @@ async def test_fees_of_tools_are_told_apart(desk: Desk, administration: Filter) 
         for item in (request.response or {}).get("output", ())
     )
     assert searches > 0
-    assert (bought.searches, bought.containers) == (searches, 1)
-    assert bought.search_money == round(searches * SEARCH * 1e6)
+    assert (bought.searches, bought.containers) == (searches + 1, 1)
+    assert bought.search_money == round((searches * SEARCH + IN_FILES) * 1e6)
     assert bought.container_money == round(CONTAINER * 1e6)
     assert bought.itemized_money == row.money
 

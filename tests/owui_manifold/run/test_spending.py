@@ -671,21 +671,30 @@ def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
 
 
 @pytest.mark.parametrize(
-    ("output", "requests", "least", "most"),
-    [([ANSWER], 1, 400, 800), ([], 0, 0, 0)],
-    ids=["words", "nothing came of it"],
+    ("output", "usage", "expected"),
+    [
+        ([ANSWER], None, [(1, 505, 1)]),
+        ([], None, []),
+        ([ANSWER], {"input_tokens": 0, "output_tokens": 0}, [(1, 505, 1)]),
+        ([ANSWER], {"output_tokens": 7}, [(1, 505, 7)]),
+        ([ANSWER], {"input_tokens": 9, "output_tokens": -7}, [(1, 9, 1)]),
+        ([ANSWER], {"input_tokens": 10**9, "output_tokens": 7}, [(1, 505, 7)]),
+    ],
+    ids=["words", "nothing came of it", "zeros", "output", "input", "no such count"],
 )
 async def test_answer_of_a_server_without_usage_is_estimated(
-    output: list[Json], requests: int, least: int, most: int, desk: Desk
+    output: list[Json],
+    usage: Json | None,
+    expected: list[tuple[int, int, int]],
+    desk: Desk,
 ) -> None:
     """Else a limit in tokens is none there."""
-    async with Upstream(response_of(*output, usage=None)) as upstream:
+    async with Upstream(response_of(*output, usage=usage)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.chunks(chat("word " * 400))
 
     rows = await desk.counted()
-    assert sum(row.requests for row in rows) == requests
-    assert least <= sum(row.input for row in rows) <= most
+    assert [(row.requests, row.input, row.output) for row in rows] == expected
 
 
 async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> None:
@@ -829,3 +838,22 @@ async def test_tier_without_a_price_costs_as_the_standard_one(desk: Desk) -> Non
         await desk.chunks(chat("Hi"))
 
     assert (await desk.row()).money > 0
+
+
+async def test_answers_at_once_leave_a_limit_in_force(desk: Desk) -> None:
+    """Each may take a fiftieth of it: a thousand that begin below it were all answered."""
+    await spent(SPENT)
+    desk.limit({"money": 2.25, "per": "month"})
+    answers = [await desk.answer(chat("sim:chat,hold=1")) for _ in "123456"]
+    begun = [asyncio.ensure_future(anext(answer)) for answer in answers]
+    await asyncio.wait(begun)
+
+    assert await desk.refusal() == (
+        "6 of your answers are under way, and may use up your limit of $2.25 a month. "
+        "Ask again when one of them is complete."
+    )
+    await answers[0].aclose()
+    desk.sim.release()
+    assert not errors(await desk.ask("Hi"))
+    for answer in answers:
+        await answer.aclose()
