@@ -414,6 +414,8 @@ async def test_agent_that_is_switched_on_and_refused_is_in_the_log(
         [error] = errors(await desk.ask("Hi", **given(**switched)))
         assert valve in str(error)
         assert (METADATA_KEY in caplog.text) is bool(switched)
+    await desk.result(chat("Hi"), **given(**SWITCH), __event_emitter__=desk.emit)
+    assert METADATA_KEY in str(desk.emitted)
 
 
 async def test_limit_of_calls_of_all_chats_holds_for_agents(desk: Desk) -> None:
