@@ -58,7 +58,7 @@ class Chats:
         self.asked += 1
         if self.away:
             self.away -= 1
-            raise OSError("database is away")
+            raise RuntimeError("database is away")
         row = self.rows.get(id)
         return row.chat["title"] if row else None
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from measures.work_count import count_work
 from openai_responses.errors import (
     AnswerTooLarge,
     ApiError,
@@ -485,3 +486,10 @@ def test_gateways_repeat_what_a_server_made_with_fastapi_says(detail: object) ->
     param = None if isinstance(detail, str) else "top_p"
     assert (error.message, error.param) == ("No: top_p", param)
     assert error.is_relayed
+
+
+def test_few_ends_of_a_printed_body_are_tried() -> None:
+    """Whoever writes thousands into a text would hold up the server."""
+    text = "Error code: 400 - {'error': {'a': 'b " + "}} " * 1_000
+    read_api_error({"error": {"message": text}})  # compiles its patterns
+    assert count_work(lambda: read_api_error({"error": {"message": text}})) < 2_000

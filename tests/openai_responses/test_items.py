@@ -32,6 +32,7 @@ from openai_responses.items import (
     since_compaction,
     text_part,
     tool_kind,
+    with_texts,
 )
 from openai_responses.requests.replay import replay_output, strip_for_replay
 from runs.sample import message, reasoning
@@ -501,6 +502,7 @@ def test_address_that_holds_a_picture(given: dict[str, Any], url: str) -> None:
         ({"result": "data:image/jpeg;base64,AAAA", "output_format": "svg"}, True),
         ({"result": "https://x.example/1"}, True),
         ({"result": "AAAA"}, True),
+        ({"result": "data:image/PNG;base64,AAAA", "output_format": "svg"}, True),
     ],
 )
 def test_picture_that_the_model_can_read(
@@ -530,3 +532,11 @@ def test_pictures_that_code_made_do_not_go_back() -> None:
     (back,) = replay_output([code], with_reasoning=True)
 
     assert back["outputs"] == [logs]
+
+
+def test_a_text_of_another_kind_takes_no_parts_place() -> None:
+    """Some servers number texts and refusals each from 0 on."""
+    said = {**ANSWER, "content": [text_part("text", "Yes.")]}
+    both = with_texts(said, {("text", 0): "Yes, but", ("refusal", 0): "No."})
+    parts = [text_part("text", "Yes, but"), text_part("refusal", "No.")]
+    assert both == {**said, "content": parts}

@@ -221,6 +221,7 @@ async def test_commit_without_an_answer_is_counted_once(
     table.add(ROW, BOUGHT)
     await table.flush()
     assert table.problem
+    assert sum(row.requests for row in await table.user_rows("u", "2026")) == 2
 
     table.add(ROW, BOUGHT)
     rows = await table.user_rows("u", "2026")

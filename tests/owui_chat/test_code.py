@@ -206,6 +206,10 @@ def test_code_whose_card_was_deleted_does_not_go_back() -> None:
     items = built(f"{format_marker('items', A)}It is 42.", reasoning("1"), code())
 
     assert [item["type"] for item in items] == ["reasoning", "message"]
+    shown = code_text(code_host_item(code())["code"])
+    text = f"{format_marker('items', A)}{shown}It is 42."
+    items = built(text, reasoning("1"), code(), code())  # one of two that are equal
+    assert "function_call" in [item["type"] for item in items]
 
 
 def test_code_that_nobody_kept_stays_text(host_functions: HostFunctions) -> None:

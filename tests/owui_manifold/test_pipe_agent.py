@@ -401,15 +401,21 @@ async def test_the_switch_is_the_administrators_to_allow(
         assert refused[0].endswith(": Agent")
 
 
+@pytest.mark.parametrize("valve", ["API_KEY", "MODEL_OVERRIDES_JSON"])
 async def test_agent_that_is_switched_on_and_refused_is_in_the_log(
-    desk: Desk, caplog: pytest.LogCaptureFixture
+    valve: str, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """As one that is chosen by its name."""
-    desk.set_valves(API_KEY="")
+    """As one that is chosen by its name; a task of its chat is no agent's answer."""
+    desk.set_valves(**{valve: "" if valve == "API_KEY" else "["})
 
+    task = "moa_response_generation"
+    await desk.chunks(chat("Hi"), **given(**SWITCH), __task__=task)
     for switched in ({}, SWITCH):
-        await desk.ask("Hi", **given(**switched))
+        [error] = errors(await desk.ask("Hi", **given(**switched)))
+        assert valve in str(error)
         assert (METADATA_KEY in caplog.text) is bool(switched)
+    await desk.result(chat("Hi"), **given(**SWITCH), __event_emitter__=desk.emit)
+    assert METADATA_KEY in str(desk.emitted)
 
 
 async def test_limit_of_calls_of_all_chats_holds_for_agents(desk: Desk) -> None:

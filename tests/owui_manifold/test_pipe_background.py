@@ -35,6 +35,7 @@ def _in_background(desk: Desk) -> None:
         ("o3-*, *-PRO ", "GPT-5.2-Pro", "auto", True),
         ("gpt-5.2-pro", "gpt-5.2-pro-2025-12-11", "auto", True),
         ("*", "gpt-5.2-pro", "strict", False),  # such a server stores nothing
+        ("gpt-5-thinking", "gpt5_react", "auto", True),  # as AGENT_JSON names it
     ],
 )
 @pytest.mark.usefixtures("host")
@@ -43,6 +44,7 @@ async def test_patterns_choose_the_models_that_run_in_the_background(
 ) -> None:
     """Any name of a model may fit any of the patterns, in letters of any size."""
     given = {"BACKGROUND_MODELS": listed, "COMPATIBILITY": compatibility}
+    given["AGENT_JSON"] = '{"model": "gpt-5-thinking"}'
     caller = Caller(f"my_pipe.{name}", "user-1", "chat-1", "m-1", streams=True)
     valves = Valves.model_validate({"API_KEY": "sk-1", **given})
     prepared = await build_chat_request(call_of(chat("Hi"), valves, caller))

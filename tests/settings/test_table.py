@@ -77,6 +77,9 @@ def test_each_door_has_its_words() -> None:
     assert (pipe["NEW"], pipelines["NEW"]) == ("A new one. Default: `5`.", "A new one.")
     fields = Door.model_json_schema()["properties"]
     assert fields["KEY"]["description"] == pipe["KEY"]
+    page: dict[str, Any] = {"properties": {name: {} for name in fields}}
+    page_schema("pipelines", NAMES, str.upper)(page, Door)
+    assert page["properties"]["NEW"]["description"] == "A NEW ONE."
     assert fields["PROXY"]["input"] == {"type": "password"}
 
 

@@ -41,6 +41,10 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
             [ContextSource("a.pdf", "A.")],
         ),
         (
+            [{"title": " ", "source": "a.pdf", "content": "\n", "text": "A."}],
+            [ContextSource("a.pdf", "A.")],
+        ),
+        (
             {"title": "A", "text": "A.", "metadata": {"title": "B", "name": "C"}},
             [ContextSource("A", "A.")],
         ),

@@ -14,6 +14,7 @@ PARAMETERS = StrategyParameters(
 def test_budget_is_that_of_the_parameters() -> None:
     """At most 30 rounds (R5)."""
     assert PARAMETERS.budget() == Budget(30, 1000, 60.0, 500)
+    assert PARAMETERS.budget(7) == Budget(30, 7, 60.0, 500)
 
 
 @pytest.mark.parametrize(

@@ -282,6 +282,11 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     assert page(events) == [LOOKED, ("reasoning", "It rains."), ANSWER]
     assert [thoughts.text_of(index) for index in (0, 1)] == ["", "It rains."]
     assert plain(events)[-1] == ("content", "It rains.")
+    late = [*run_of(message("1", "Hm."))[:3], ItemDone(0, reasoning("1", "Hm."))]
+    *said, ended_response, end = run_of(rains)
+    following = [shifted(event, 1) for event in late]
+    _, events = fed(SHOWN, [*said, *following, ended_response, end])
+    assert page(events)[-1] == ANSWER
 
 
 @pytest.mark.parametrize("emits", [SHOWN, HIDDEN])

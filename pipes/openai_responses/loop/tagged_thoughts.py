@@ -262,7 +262,9 @@ class _TaggedMessage:
                 return self.end_thought(_reasoning(self.item, piece.text))
             return [ItemDone(self.thought_index, NO_THOUGHT)]
         events: list[RunEvent] = []
-        if piece.text.strip() and self._keeps_thought:
+        # A thought does not begin with blanks, but has blank lines inside.
+        has_words = self.thought_index is not None or piece.text.strip()
+        if piece.text and has_words and self._keeps_thought:
             if self.thought_index is None:
                 self.thought_index = next(self._indexes)
                 begun = ItemAdded(self.thought_index, _reasoning(self.item, ""))

@@ -182,9 +182,9 @@ class OutputWriter:
     """Writes no row: records go into the answer's own output."""
 
     def __init__(self, answer: StoredAnswer) -> None:
-        """Begin with the repairs that earlier runs of the answer stored."""
+        """Begin with nothing: what earlier runs of the answer noted is in its output."""
         self._answer = answer
-        self._repairs = answer.chat.answer_repairs
+        self._repairs: tuple[ChatRepair, ...] = ()
         self._has_unstored = answer.changes_sent()
         """Whether what was sent still has to be stored."""
         self._context_record_id = ""

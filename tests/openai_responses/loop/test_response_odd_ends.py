@@ -561,6 +561,17 @@ def test_name_of_a_call_may_come_with_its_end() -> None:
 
 
 @pytest.mark.parametrize(
+    ("written", "read"), [("look<|channel|>json", "look"), (" <|look ", "<|look")]
+)
+def test_name_of_a_call_is_read_without_marks_of_the_model(
+    written: str, read: str
+) -> None:
+    """A name that begins with one stays: a call without a name is refused."""
+    [call] = output_of(wire.done(wire.call_item(written, "{}")))
+    assert call["name"] == read
+
+
+@pytest.mark.parametrize(
     ("came", "read"),
     [
         ('{}{"a": 1}', '{"a": 1}'),

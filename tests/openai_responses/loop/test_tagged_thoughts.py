@@ -70,6 +70,10 @@ CASES = {
         thought("```\ncode\n```\nHm."),
         answer("It rains."),
     ],
+    "<think>Hm.\n\nWhy?</think>It rains.": [
+        thought("Hm.\n\nWhy?"),
+        answer("It rains."),
+    ],
     **{
         text: [answer(text)]
         for text in (

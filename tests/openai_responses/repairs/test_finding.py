@@ -971,6 +971,7 @@ def test_status_says_whether_the_request_is_the_cause() -> None:
     for status in {*about_the_request, *others, 499}:
         expected = status in about_the_request
         assert may_be_repaired(Failure(status, ApiError())) == expected, status
+    assert not may_be_repaired(Failure(400, ApiError("bad_gateway")))
 
 
 @pytest.mark.parametrize(

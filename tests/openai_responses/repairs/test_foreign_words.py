@@ -266,6 +266,15 @@ def test_path_that_the_server_completes_is_not_believed(key: str) -> None:
         assert_guarded(sent, error)
 
 
+@pytest.mark.parametrize("text", ["function 'look", "Unknown parameter: 'reasoning"])
+def test_quotation_that_the_server_closes_is_not_believed(text: str) -> None:
+    refusal = Refusal(
+        ApiError(message=f"Bad text: {text}'."),
+        sent_request(build_body(text, "text"), ()),
+    )
+    assert (list(refusal.tools), refusal.parameter) == ([], "")
+
+
 @pytest.mark.parametrize(
     "code", ["unknown_parameter", "invalid_value", "unsupported_value"]
 )

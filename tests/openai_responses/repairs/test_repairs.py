@@ -791,6 +791,7 @@ SCHEMA = {
         "map": {"type": "object"},
         "yes": {"oneOf": [{"type": "boolean"}]},
         "all": {"allOf": [{"type": "array"}]},
+        "open": {"properties": {"n": {"type": "null"}}, "anyOf": [{"type": "number"}]},
         "far": {"$ref": f"#/$defs/{FAR}"},
         "many": {"anyOf": [{"type": "null"}] * 9_999 + [{"type": "number"}]},
     },
@@ -828,6 +829,7 @@ def test_schemas_become_plain() -> None:
         "map": {"type": "object", "properties": {}},
         "yes": {"type": "boolean"},
         "all": {"type": "array", "items": {"type": "string"}},
+        "open": {"type": "object", "properties": {"n": {"type": "string"}}},
         # A thousand parts could each have such a reference, or so many options.
         "far": {"type": "string"},
         "many": {"type": "string"},

@@ -586,3 +586,11 @@ def test_probabilities_of_tokens_are_included_for_those_who_ask(
     assert ("message.output_text.logprobs" in include) is is_included
     names, _ = unsent_parameters(body, request)
     assert ("logprobs" in names) is ("logprobs" in body and not is_included)
+
+
+def test_names_of_calls_are_sent_as_the_api_takes_them() -> None:
+    """Those of other servers: one name that it refuses would end the chat."""
+    [call] = ResponsesRequest(model="m", input=[{**CALL, "name": " look"}]).payload()[
+        "input"
+    ]
+    assert call == {**CALL, "name": "look"}

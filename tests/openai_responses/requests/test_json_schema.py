@@ -390,6 +390,7 @@ def test_ten_levels_are_strict_and_eleven_are_not() -> None:
         *({"type": "array", "prefixItems": [{"type": "string"}]}, {"type": "strung"}),
         *({"type": "strung", "enum": ["a"]}, {"type": "string", "nullable": True}),
         *({"enum": [["a"]]}, True),
+        {"type": "object", "properties": {}, "additionalProperties": {}},
     ],
 )
 def test_schema_without_strict_form_is_sent_open(schema: Any) -> None:

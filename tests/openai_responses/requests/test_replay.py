@@ -56,6 +56,7 @@ def test_hosted_items_have_new_ids_that_stay() -> None:
     assert once["status"] == "completed"
     assert strip_for_replay(CODE)["outputs"] is None
     assert strip_for_replay(REQUEST) == REQUEST
+    assert strip_for_replay({**TOOL, "namespace": None}) == TOOL
     other = strip_for_replay({**SEARCH, "id": "ws_2"})
 
     assert once["id"].startswith("ws_")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
+from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import (
     ToolNames,
     clean_call,
@@ -304,6 +305,7 @@ def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> N
     "choice",
     [
         *(None, "required", FUNCTION, FILES, {**FILES, "name": "read"}),
+        {"type": "mcp", "name": "files"},
         {"type": "allowed_tools", "mode": "auto", "tools": [FUNCTION, SEARCH]},
     ],
 )
@@ -405,3 +407,18 @@ def test_choice_demands_one_call_and_forbids_for_good() -> None:
     assert next_tool_choice("none") == "none"
     allowed = {"type": "allowed_tools", "mode": "required", "tools": [FLAT]}
     assert next_tool_choice(allowed) == {**allowed, "mode": "auto"}
+
+
+def test_tools_that_are_too_large_are_left_out_and_named() -> None:
+    """One alone as well, which would leave others no room."""
+    large = "x" * LARGEST_SCHEMA
+    custom = {"type": "custom", "custom": {"name": "c", "description": large}}
+    log: list[str] = []
+
+    left = responses_tools(
+        [custom, FLAT, {**FLAT, "description": large}], log=log.append
+    )
+
+    assert left == responses_tools([FLAT])
+    assert len(log) == 1
+    assert "'c', 'look' (2 in all)" in log[0]

@@ -224,6 +224,7 @@ BUSY = '{"error": {"message": "Busy"}}'
         ({"details": [{"@type": "Help"}, {"retryDelay": "37.5s"}]}, 37.5),
         ({"details": [{"retryDelay": "soon"}, 7]}, None),
         ({"message": "Try again in 5 s", "retry_after": 2520}, 5.0),
+        ({"retry_after": 0, "resets_in_seconds": 12000}, 0.0),
     ],
 )
 async def test_limit_in_the_error_is_waited_for(

@@ -210,6 +210,9 @@ def test_picture_of_an_unknown_kind_is_refused_by_name() -> None:
         pytest.param(image_part(BAD), "is in a format", id="unknown format"),
         pytest.param(image_part("some-file-id"), GONE, id="deleted file"),
         pytest.param({"type": "input_image", "detail": "auto"}, GONE, id="no address"),
+        pytest.param(
+            image_part("DATA:image/bmp;base64,Qk0="), "is in a format", id="capitals"
+        ),
     ],
 )
 def test_picture_without_a_name_is_refused_too(part: Item, message: str) -> None:

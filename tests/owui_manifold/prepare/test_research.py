@@ -68,7 +68,7 @@ async def test_research_is_a_long_search(
     "name", ["max_tokens", "max_output_tokens", "max_completion_tokens"]
 )
 async def test_callers_do_not_set_the_ceiling(
-    name: str, tokens: int, sim: Simulator
+    name: str, tokens: int, sim: Simulator, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Nor lower the effort, nor add functions, whose rounds would begin it anew."""
     wishes = {
@@ -86,6 +86,7 @@ async def test_callers_do_not_set_the_ceiling(
     assert [tool["type"] for tool in body["tools"]] == ["web_search"]
     assert body["reasoning"]["effort"] == "high"
     assert (body["max_output_tokens"], body["max_tool_calls"]) == (64_000, 60)
+    assert "a model that researches gets only OpenAI's tools" in caplog.text
 
 
 async def test_lower_limits_of_the_administrator_hold(sim: Simulator) -> None:

@@ -239,6 +239,11 @@ BY_OPENAI = "by OpenAI's prices"
         pytest.param(
             ENDED, {"CUSTOM_MODEL_PRICING_JSON": "{"}, None, "", id="unreadable prices"
         ),
+        pytest.param(
+            *(ENDED, {"CUSTOM_MODEL_PRICING_JSON": OWN.replace("sol", "x")}),
+            *(1.0, BY_OPENAI),
+            id="prices of another model",
+        ),
     ],
 )
 async def test_who_says_what_an_answer_costs(

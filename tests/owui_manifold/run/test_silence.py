@@ -9,7 +9,12 @@ from calls.desk import Desk
 from calls.outcomes import NATIVE, RESPONDED, advice, chunks_of, closings, host_events
 from calls.sample import TOOL, chat
 from calls.valves import expert
+from openai_responses.loop.events import ResponseDone, Status
+from openai_responses.repairs.chat_repairs import LeaveOutPlainReasoning
+from openai_responses.repairs.finding import TriedRepair
+from openai_responses.transport.connections import Connections
 from owui_manifold.pipe import Pipe
+from owui_manifold.run.silence import WaitingLines
 from stand_in.host import host_callable
 
 pytestmark = pytest.mark.asyncio
@@ -127,3 +132,15 @@ async def test_silence_of_a_task_is_not_reported(desk: Desk) -> None:
 
     assert page.lines == []
     assert not page.hidden
+
+
+async def test_step_of_a_repair_is_no_wait(connections: Connections) -> None:
+    """Its line stays; that of a new attempt is replaced when the server speaks."""
+    lines = WaitingLines(None, connections)
+    for event in (
+        Status("Less.", TriedRepair(LeaveOutPlainReasoning())),
+        ResponseDone(),
+    ):
+        assert lines.note(event) == []
+    assert lines.note(Status("Again.")) == []
+    assert lines.note(ResponseDone()) == [Status(RESPONDED, is_note=False)]

@@ -266,6 +266,14 @@ async def test_sent_context_goes_when_nothing_more_is_sent(host: StandInHost) ->
     assert later.records == {"1" * 26: record("1")}
 
 
+async def test_sent_context_stays_when_a_run_says_nothing_of_it(
+    host: StandInHost,
+) -> None:
+    await (await row_writer(sent=SENT)).write(record("1"))
+    await (await row_writer()).write(record("2"))
+    assert (await stored_for(LATER)).sent == {"m-1": SENT}
+
+
 @pytest.mark.parametrize(
     ("valves", "secret"), [(PLAIN, SERVER_SECRET), (KEYED, "a key of its own")]
 )
