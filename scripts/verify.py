@@ -43,8 +43,16 @@ BENCHMARKS = {
 PYTEST = ["-m", "pytest", *PARALLEL]
 TESTS = {"pytest": PYTEST}
 WITHOUT_MARKS = " and ".join(f"not {mark}" for mark in MARKS)
-# All tests of the hosts have marks; what they import takes each worker two seconds.
-FAST_TESTS = {"pytest": [*PYTEST, "--ignore=tests/hosts", "-m", WITHOUT_MARKS]}
+FAST_TESTS = {
+    "pytest": [
+        *PYTEST,
+        # No server makes them wait, and to collect them takes each worker five seconds.
+        *("-n", "2"),
+        # All tests of the hosts have marks; what they import takes two seconds.
+        "--ignore=tests/hosts",
+        *("-m", WITHOUT_MARKS),
+    ]
+}
 LONG_TESTS = {
     "test_fuzz.py, for minutes": [
         *PYTEST,

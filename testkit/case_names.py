@@ -16,6 +16,8 @@ from pydantic import BaseModel
 
 LONGEST = 60
 """Names of three longer values fill more than a line of a terminal."""
+MOST_READ = 100_000
+"""Of a text: to look for runs in ten million characters takes half a second."""
 _RUN = re.compile(r"(.)\1{9,}", re.DOTALL)
 _ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 
@@ -55,6 +57,8 @@ def _text(value: str) -> str:
 
     Half a character has an escape: the processes of pytest-xdist cannot exchange it.
     """
+    if len(value) > MOST_READ:
+        value = f"{value[: MOST_READ // 2]}..{value[-MOST_READ // 2 :]}"
     encodable = value.encode("utf-8", "backslashreplace").decode()
     shorter = _RUN.sub(lambda run: f"{run[1]}*{len(run[0])}", encodable)
     return " ".join(shorter.split())

@@ -39,7 +39,7 @@ PAGE = (Path(__file__).resolve().parents[1] / "docs/reference/attacks.md").read_
 RUNNING = "none"
 """Stands in the table for what is there only while something runs."""
 FEW = 40
-MANY = 160
+MANY = 110
 LONG = 9_000
 """Characters of each name, key and word that somebody sends."""
 GROWTH = 500

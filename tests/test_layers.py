@@ -5,7 +5,7 @@ A room is a sub-package; the modules that lie in a package itself come first.
 
 import ast
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -168,14 +168,14 @@ def sources(root: Path) -> list[Source]:
 
 def read_source(path: Path, name: str) -> Source:
     text = path.read_text("utf-8")
-    tree = ast.parse(text)
+    nodes = list(ast.walk(ast.parse(text)))
     name = name.removesuffix(".py")
-    return Source(name, frozenset(imported(tree)), frozenset(named(tree)), text)
+    return Source(name, frozenset(imported(nodes)), frozenset(named(nodes)), text)
 
 
-def imported(tree: ast.Module) -> Iterator[str]:
+def imported(nodes: Iterable[ast.AST]) -> Iterator[str]:
     """Every module that is imported, or of Open WebUI that a text names."""
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -185,8 +185,8 @@ def imported(tree: ast.Module) -> Iterator[str]:
             yield from [text] if text.startswith("open_webui.") else []
 
 
-def named(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+def named(nodes: Iterable[ast.AST]) -> Iterator[str]:
+    for node in nodes:
         if isinstance(node, ast.Name):
             yield node.id
         elif isinstance(node, ast.Attribute):
@@ -373,6 +373,6 @@ def test_scripts_and_tests_share_the_testkit_alone() -> None:
     """It knows neither; of the scripts it uses what makes the files of a release."""
     beside = {path.stem for path in (ROOT / "scripts").iterdir()} - {"releasing"}
     for path in sorted((ROOT / "testkit").rglob("*.py")):
-        tree = ast.parse(path.read_text("utf-8"))
-        tops = {name.partition(".")[0] for name in imported(tree)}
+        nodes = ast.walk(ast.parse(path.read_text("utf-8")))
+        tops = {name.partition(".")[0] for name in imported(nodes)}
         assert not tops & beside, path

@@ -118,12 +118,12 @@ def module_name(path: Path) -> str:
 
 
 USE = re.compile(r"\bre\.(?!escape|Pattern|[A-Z])\w+\(")
+TEXTS = {module_name(path): path.read_text() for path in SOURCES}
 USES = {
-    module_name(path): count
-    for path in SOURCES
-    if (count := len(USE.findall(path.read_text())))
+    module: count for module, text in TEXTS.items() if (count := len(USE.findall(text)))
 }
 """How many patterns each source has."""
+NAMES = re.findall(r"(\w+) = re\.compile\(", "".join(TEXTS.values()))
 
 
 def used_methods(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
@@ -147,7 +147,12 @@ def used_methods(trees: Mapping[str, ast.Module]) -> dict[str, set[str]]:
 
 
 def found_patterns() -> Iterator[FoundPattern]:
-    trees = {module_name(path): ast.parse(path.read_text()) for path in SOURCES}
+    telling = re.compile(rf"\bre\.|\b(?:{'|'.join(NAMES)})\b")
+    trees = {
+        module: ast.parse(text)
+        for module, text in TEXTS.items()
+        if telling.search(text)
+    }
     methods = used_methods(trees)
     for module in USES:
         tree = trees[module]

@@ -10,9 +10,8 @@ would not show that they end. Another count says what a higher limit costs.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from itertools import product
 from typing import Any
 
@@ -29,32 +28,46 @@ _MOST_SHORT_UNITS = 20
 _MOST_LONG_UNITS = 6
 _MOST_COMPARED = 6
 
+END = ""
+"""What comes after the last character of a text, and is in no set."""
 Condition = Callable[[str, int], bool]
 """Says whether a text holds something at a place."""
 
 
-@dataclass(frozen=True)
+class Signs(dict[str, bool]):
+    """Says of each character whether it is one of a set, and remembers the answer."""
+
+    def __init__(self, fits: Callable[[str], bool]) -> None:
+        super().__init__({END: False})
+        self._fits = fits
+
+    def __missing__(self, sign: str) -> bool:
+        return self.setdefault(sign, self._fits(sign))
+
+
+@dataclass(frozen=True, slots=True)
 class Sign:
     """Reads one character of a set."""
 
-    fits: Callable[[str], bool]
+    fits: Signs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Split:
-    """Goes on at each of some places of the program, in this order."""
+    """Goes on at a place of the program; if that fails, at the last of the others."""
 
-    targets: tuple[int, ...]
+    first: int
+    others: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Check:
     """Goes on where a condition holds, and reads nothing."""
 
     holds: Condition
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Look:
     """Goes on where a program matches, or does not, from `behind` characters before."""
 
@@ -63,14 +76,20 @@ class Look:
     wanted: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Atom:
     """Goes on after the first match of a program, and never tries another one."""
 
     program: "Program"
 
 
-Step = Sign | Split | Check | Look | Atom
+class Match:
+    """Ends a program."""
+
+
+_UNKNOWN = Split(0)
+"""Takes the place of a split until its targets are known."""
+Step = Sign | Split | Check | Look | Atom | Match
 Program = list[Step]
 HostileText = tuple[str, str, str]
 """A begin, what is repeated, and an end."""
@@ -80,12 +99,10 @@ HostileText = tuple[str, str, str]
 class CompiledPattern:
     """A pattern as a program, and what is needed to make texts for it."""
 
+    pattern: str
+    tree: Any
     program: Program = field(default_factory=list)
-    signs: list[Callable[[str], bool]] = field(default_factory=list)
-    samples: set[str] = field(default_factory=set)
-    """Texts that parts of the pattern match."""
-    prefixes: set[str] = field(default_factory=set)
-    """Texts that the pattern matches up to one of its parts."""
+    signs: list[Signs] = field(default_factory=list)
     has_repeat: bool = False
     """Whether a part is read a number of times that the text decides."""
     has_long_limit: bool = False
@@ -107,14 +124,11 @@ def compile_pattern(
         pattern = pattern.decode("latin-1")
         flags &= ~re.UNICODE
     tree = PARSER.parse(pattern, flags)
-    compiled = CompiledPattern()
-    flags = tree.state.flags
-    _Compiler(compiled, compiled.program, flags, limit).add(tree)
+    compiled = CompiledPattern(pattern, tree)
+    _Compiler(compiled, compiled.program, tree.state.flags, limit).add(tree)
     if whole:
         compiled.program.append(Check(lambda text, position: position == len(text)))
-    alphabet = _alphabet(compiled.signs, pattern)
-    _Sampler(compiled, alphabet, flags).sample(tree, "")
-    compiled.samples |= set(alphabet)
+    compiled.program.append(Match())
     return compiled
 
 
@@ -135,9 +149,9 @@ class _Compiler:
     def _add_node(self, code: Any, value: Any) -> None:
         fits = character_set(code, value, self.flags)
         if fits is not None:
-            fits = cache(fits)
-            self.compiled.signs.append(fits)
-            self.program.append(Sign(fits))
+            signs = Signs(fits)
+            self.compiled.signs.append(signs)
+            self.program.append(Sign(signs))
         elif code is CODES.BRANCH:
             self._add_branch(value[1])
         elif code in (CODES.SUBPATTERN, CODES.GROUPREF, CODES.GROUPREF_EXISTS):
@@ -168,17 +182,17 @@ class _Compiler:
 
     def _add_branch(self, alternatives: Any) -> None:
         split = len(self.program)
-        self.program.append(Split(()))
+        self.program.append(_UNKNOWN)
         starts = []
         ends = []
         for alternative in alternatives:
             starts.append(len(self.program))
             self.add(alternative)
             ends.append(len(self.program))
-            self.program.append(Split(()))
-        self.program[split] = Split(tuple(starts))
+            self.program.append(_UNKNOWN)
+        self.program[split] = Split(starts[0], tuple(starts[:0:-1]))
         for end in ends:
-            self.program[end] = Split((len(self.program),))
+            self.program[end] = Split(len(self.program))
 
     def _add_repeat(self, least: int, most: Any, body: Any, *, is_lazy: bool) -> None:
         self.compiled.has_repeat |= most != least
@@ -191,18 +205,20 @@ class _Compiler:
         if most is CODES.MAXREPEAT:
             self.compiled.has_empty_loop |= body.getwidth()[0] == 0
             splits.append(self._add_optional(body))
-            self.program.append(Split((splits[0],)))
+            self.program.append(Split(splits[0]))
         else:
             for _ in range(min(most - least, self.limit)):
                 splits.append(self._add_optional(body))
         for split in splits:
-            targets = (split + 1, len(self.program))
-            self.program[split] = Split(targets[::-1] if is_lazy else targets)
+            inside, after = split + 1, len(self.program)
+            self.program[split] = (
+                Split(after, (inside,)) if is_lazy else Split(inside, (after,))
+            )
 
     def _add_optional(self, body: Any) -> int:
         """Append a part that may be left out; return where that is decided."""
         split = len(self.program)
-        self.program.append(Split(()))
+        self.program.append(_UNKNOWN)
         self.add(body)
         return split
 
@@ -215,6 +231,7 @@ class _Compiler:
         """Return the steps of a sequence as a program of its own."""
         program: Program = []
         _Compiler(self.compiled, program, self.flags, self.limit).add(tree)
+        program.append(Match())
         return program
 
 
@@ -286,11 +303,11 @@ def position_check(value: Any, flags: int) -> Condition:
     return lambda text, position: bool(compiled.match(text, position))
 
 
-def _alphabet(signs: list[Callable[[str], bool]], pattern: str) -> list[str]:
+def _alphabet(signs: list[Signs], pattern: str) -> list[str]:
     """Return one character for each way in which the sets of a pattern divide them."""
     kinds: dict[tuple[bool, ...], str] = {}
     for sign in dict.fromkeys([*_COMMON_SIGNS, *pattern]):
-        kinds.setdefault(tuple(fits(sign) for fits in signs), sign)
+        kinds.setdefault(tuple(fits[sign] for fits in signs), sign)
     return list(kinds.values())
 
 
@@ -300,19 +317,20 @@ class _Sampler:
 
     compiled: CompiledPattern
     alphabet: list[str]
-    flags: int
+    samples: set[str] = field(default_factory=set)
+    prefixes: set[str] = field(default_factory=set)
 
     def sample(self, tree: Any, before: str) -> str:
         """Return a text that a sequence matches, after the text `before`."""
         text = ""
         for code, value in tree:
-            self.compiled.prefixes.add(before + text)
+            self.prefixes.add(before + text)
             text += self._sample_node(code, value, before + text)
-        self.compiled.samples.add(text)
+        self.samples.add(text)
         return text
 
     def _sample_node(self, code: Any, value: Any, before: str) -> str:
-        fits = character_set(code, value, self.flags)
+        fits = character_set(code, value, self.compiled.tree.state.flags)
         if fits is not None:
             fitting = [sign for sign in self.alphabet if fits(sign)]
             return fitting[0] if fitting else ""
@@ -334,8 +352,9 @@ def count_steps(program: Program, text: str, *, searches: bool) -> int:
     """Return the steps of a match at the start of a text, or of all in it."""
     steps = 0
     start = 0
+    signs = [*text, END]
     while start <= len(text):
-        spent, end = _run(program, text, start)
+        spent, end = _run(program, text, signs, start)
         steps += spent
         if not searches or steps > ENDLESS_STEPS:
             break
@@ -345,34 +364,39 @@ def count_steps(program: Program, text: str, *, searches: bool) -> int:
 
 def match_end(program: Program, text: str) -> int | None:
     """Return where a match at the start of a text ends; None for no match."""
-    return _run(program, text, 0)[1]
+    return _run(program, text, [*text, END], 0)[1]
 
 
-def _run(program: Program, text: str, start: int) -> tuple[int, int | None]:
-    """Return the steps of a match at a place, and where it ends; None for no match."""
+def _run(
+    program: Program, text: str, signs: Sequence[str], start: int
+) -> tuple[int, int | None]:
+    """Return the steps of a match at a place, and where it ends; None for no match.
+
+    It takes a million steps for each pattern: `signs` are those of the text and `END`.
+    """
     steps = 0
     waiting = [(0, start)]
     while waiting:
         at, position = waiting.pop()
         while steps <= ENDLESS_STEPS:  # what follows a step needs no place to wait
             steps += 1
-            if at == len(program):
-                return steps, position
             step = program[at]
             at += 1
             if isinstance(step, Sign):
-                if position == len(text) or not step.fits(text[position]):
+                if not step.fits[signs[position]]:
                     break
                 position += 1
             elif isinstance(step, Split):
-                for other in step.targets[:0:-1]:
+                for other in step.others:
                     waiting.append((other, position))
-                at = step.targets[0]
+                at = step.first
+            elif isinstance(step, Match):
+                return steps, position
             elif isinstance(step, Check):
                 if not step.holds(text, position):
                     break
             else:
-                spent, end = _run_inner(step, text, position)
+                spent, end = _run_inner(step, text, signs, position)
                 steps += spent
                 if end is None:
                     break
@@ -382,14 +406,16 @@ def _run(program: Program, text: str, start: int) -> tuple[int, int | None]:
     return steps, None
 
 
-def _run_inner(step: Look | Atom, text: str, position: int) -> tuple[int, int | None]:
+def _run_inner(
+    step: Look | Atom, text: str, signs: Sequence[str], position: int
+) -> tuple[int, int | None]:
     """Return the steps of a program inside of a step, and where reading goes on."""
     if isinstance(step, Atom):
-        return _run(step.program, text, position)
+        return _run(step.program, text, signs, position)
     spent = 0
     end = None
     if position >= step.behind:
-        spent, end = _run(step.program, text, position - step.behind)
+        spent, end = _run(step.program, text, signs, position - step.behind)
     is_fulfilled = (end is not None) == step.wanted
     return spent, position if is_fulfilled else None
 
@@ -399,8 +425,11 @@ def hostile_texts(compiled: CompiledPattern, ending: str) -> Iterator[HostileTex
 
     All of them end with `ending`.
     """
-    prefixes = _by_length(compiled.prefixes | {""})[:_MOST_PREFIXES]
-    units = _by_length(compiled.samples | compiled.prefixes)
+    alphabet = _alphabet(compiled.signs, compiled.pattern)
+    sampler = _Sampler(compiled, alphabet)
+    sampler.sample(compiled.tree, "")
+    prefixes = _by_length(sampler.prefixes | {""})[:_MOST_PREFIXES]
+    units = _by_length(sampler.samples | sampler.prefixes | set(alphabet))
     units = [unit for unit in units if unit]
     chosen = [*units[:_MOST_SHORT_UNITS], *units[-_MOST_LONG_UNITS:]]
     ends = (ending, "\0" + ending)
