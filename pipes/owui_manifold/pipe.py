@@ -274,11 +274,11 @@ class Pipe:
         # If TASK_MODEL is refused, the model that was asked for does the task.
         for with_task_model in (True, False):
             is_refused = False
-            request = await build_task_request(call, with_task_model=with_task_model)
-            async with aclosing(answer_events(request, self._connections)) as events:
+            prepared = await build_task_request(call, with_task_model=with_task_model)
+            async with aclosing(answer_events(prepared, self._connections)) as events:
                 async for event in events:
                     if isinstance(event, RunDone):
-                        is_refused = lacks_task_model(request, event)
+                        is_refused = lacks_task_model(prepared, event)
                     if not is_refused:
                         yield event
             if not is_refused:
@@ -309,14 +309,14 @@ class Pipe:
         lines = usage_lines(call, command)
         if lines:
             return stream_lines(lines)
-        request = await build_chat_request(call)
+        prepared = await build_chat_request(call)
         account = call.account
         if account and account.endpoints:
             check_again = partial(check_call, arrived, account)
             return answer_with_failover(
-                request, account.endpoints, check_again, self._connections
+                prepared, account.endpoints, check_again, self._connections
             )
-        return answer_events(request, self._connections)
+        return answer_events(prepared, self._connections)
 
     async def _watch(
         self,

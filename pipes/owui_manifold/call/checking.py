@@ -79,8 +79,7 @@ async def _check_at(
     # at it next, have classes of another file.
     endpoint.url("")
     if not config.own_key and config.valves.AUTH in CALL_TOKENS:
-        by_entra = config.valves.AUTH == "entra_id"
-        if by_entra:
+        if config.valves.AUTH == "entra_id":
             token = await _entra_token(arrived, account)
         else:
             token = await _user_token(arrived, endpoint)
