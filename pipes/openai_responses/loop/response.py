@@ -612,9 +612,8 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
-            if (
-                not error
-            ):  # a filter of Azure's may tell no more than that it stopped it
+            if not error:
+                # A filter of Azure's may tell no more than that it stopped it.
                 reason = as_mapping(response.get("incomplete_details")).get("reason")
                 filters = content_parts(response.get("content_filters"))
                 is_blocked = any(row.get("blocked") is True for row in filters)
