@@ -343,6 +343,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Value 'none' is not one of 'low', 'medium', 'high'",
             ReplaceEffort("none", "low"),
         ),
+        ("Unsupported tool type: web_search", tool(WEB)),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
