@@ -597,6 +597,9 @@ gateway of AWS, of a server that took too long | 504
 Databricks' provider without the API | 400 | not there
     {"error_code":"INVALID_PARAMETER_VALUE","message":"Native_api_type=openai/v1/responses
     is not supported for provider Amazon Bedrock."}
+Cloudflare's gateway without an answer | 400 | broken inside
+    {"success":false,"result":[],"messages":[],"error":[{"code":2005,"message":"Failed to
+    get response from provider"}]}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,
