@@ -336,9 +336,10 @@ def read_api_error(wire: object) -> ApiError:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
-    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
-    # names no place; the API's may quote what looks like a body.
-    raw = as_text(metadata.get("raw"))
+    # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
+    # in its own message (BerriAI/litellm 34788). A gateway's own error names no place;
+    # the API's may quote what looks like a body.
+    raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
@@ -474,8 +475,11 @@ _CODES_OF_WORDS = (
         r"\AUser location is not supported for the API",
         "unsupported_country_region_territory",
     ),
-    # LM Studio, with a status of 400
-    (r"\AThe model has crashed", "internal_error"),
+    # LM Studio and Cloudflare's gateway (cloudflare/ai 436), with a status of 400
+    (
+        r"\A(?:The model has crashed|Failed to get response from provider\Z)",
+        "internal_error",
+    ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
@@ -672,7 +676,8 @@ def _join_place(keys: Iterable[object]) -> str:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
         if _PATH_STEP.fullmatch(step):
             path += step
-    return path.removeprefix(".")
+    # One that begins with a number names no field of a request (LM Studio).
+    return "" if path.startswith("[") else path.removeprefix(".")
 
 
 def _inner_error(text: str) -> ApiError | None:

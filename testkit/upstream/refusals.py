@@ -603,6 +603,9 @@ llama.cpp's template (Haervwe/open-webui-tools 93) | 500
     messages.","type":"server_error"}}
     => The model's server rejected the request. Sending it again does not help; an
     administrator can find the details in the log.
+Cloudflare's gateway without an answer | 400 | broken inside
+    {"success":false,"result":[],"messages":[],"error":[{"code":2005,"message":"Failed to
+    get response from provider"}]}
 """
 _PAGES = {
     "nginx": NGINX_PAGE,

@@ -110,6 +110,7 @@ ZOD_4_UNION = {
         ({"path": ["tool_choice"], "errors": [[{"path": ["x"]}]]}, "tool_choice"),
         ({"path": [], "code": "unrecognized_keys", "keys": ["metadata"]}, "metadata"),
         ({"path": [], "errors": [7, [7]], "unionErrors": 7}, None),
+        ({"path": [0, "function", "parameters", "type"], "code": "x"}, None),
     ],
 )
 def test_errors_of_servers_made_with_zod(issue: object, param: str | None) -> None:
@@ -251,6 +252,14 @@ INNER = {"message": "No.", "code": "bad", "param": "input[3]", "type": "t"}
         {"error": "%s"},
         {"errorMessage": "%s", "errorCode": "UPSTREAM_LLM_ERROR"},
         {"error_type": "validation_error", "error_message": "ConnectionError: %s"},
+        {
+            "error": {
+                "code": "error",
+                "message": "Stream error occurred",
+                "name": "AI_TypeValidationError",
+                "value": {"error_type": "validation_error", "error_message": "%s"},
+            }
+        },
     ],
 )
 def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:

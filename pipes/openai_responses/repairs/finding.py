@@ -107,6 +107,7 @@ _OTHER_CAUSES = frozenset(
 )
 """Statuses that are not about what the request says."""
 _UNPAID = 402
+_TOO_LARGE = 413
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -471,6 +472,8 @@ def find_repair(
         if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
             limit = LowerLimit(int(affordable[1]), is_of_account=True)
             candidates = iter([TriedRepair(limit, is_lasting=False)])
+    elif failure.status == _TOO_LARGE:
+        candidates = _by_size(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or NO_ROUTE in failure.error.message
@@ -783,6 +786,21 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, phrase, *repairs)
     for tried in _by_words(refusal, _NOT_TOGETHER, OfferFunctionsAlone()):
         yield tried._replace(is_lasting=False)
+
+
+def _by_size(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the oldest images and files, neither the question's own nor the newest.
+
+    A chat grows by images until a gateway takes no more of it (lidge-jun/opencodex 987,
+    caozhiyuan/copilot-api 257), and would be refused from then on.
+    """
+    items = [row.item for row in refusal.sent.items]
+    questions = [n for n, item in enumerate(items) if item.get("role") == "user"]
+    asked = max(questions, default=0)
+    numbers = [n for n, item in enumerate(items) if has_media(item)]
+    for number in numbers:
+        if number != asked and number < max(asked, numbers[-1]):
+            yield from _without_item(refusal, number)
 
 
 _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {

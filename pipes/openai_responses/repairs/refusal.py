@@ -145,8 +145,9 @@ _FUNCTION_IN_WORDS = re.compile(
     re.IGNORECASE,
 )
 _HOSTED_TOOL_IN_WORDS = re.compile(
-    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220).
+    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220); Codex's own server.
     rf"\btool(?: type)?:? {_QUOTED_NAME}|\brequested tool ([\w.-]{{1,64}}) is not supported"
+    r"|\bunsupported tool type: ([\w-]{1,64})"
     # OpenAI, of a hosted tool in Chat Completions; LiteLLM leaves out the place
     # (langchain-ai/langchain-litellm 197). Volcengine has none.
     rf"|\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",

@@ -343,6 +343,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Value 'none' is not one of 'low', 'medium', 'high'",
             ReplaceEffort("none", "low"),
         ),
+        ("Unsupported tool type: web_search", tool(WEB)),
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
@@ -1734,3 +1735,30 @@ def test_value_of_two_parameters_names_neither() -> None:
     said = "Unsupported value: 'low' is not supported with the 'm' model."
     tried = tried_after(words(said), reasoning={"effort": "low"})
     assert tried is None or not tried.is_lasting
+
+
+SEEN: Item = {**OUTPUT, "output": [IMAGE]}
+
+
+@pytest.mark.parametrize(
+    ("chat", "number"),
+    [
+        ([PICTURE, ANSWER, PICTURE, ANSWER, USER], 0),
+        ([USER, ANSWER, PICTURE, ANSWER, PICTURE], 2),
+        ([PICTURE, CALL, SEEN, CALL, SEEN], 2),
+        ([USER, ANSWER, PICTURE], None),
+        ([USER, CALL, SEEN], None),
+        ([USER, ANSWER, USER], None),
+    ],
+)
+def test_chat_that_has_become_too_large_loses_its_oldest_image(
+    chat: list[Item], number: int | None
+) -> None:
+    """What was asked about last stays; the message says that the chat is too large."""
+    tried = tried_after(words("Request body size exceeds"), 413, input=chat)
+    if number is None:
+        assert tried is None
+    else:
+        assert tried
+        assert tried.repair == SendAsText(item_names(chat)[number])
+        assert tried.is_lasting
