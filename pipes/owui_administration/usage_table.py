@@ -77,7 +77,6 @@ def _add(table: str, counts: Sequence[str]) -> str:
 
 
 def _sums(counts: Sequence[str]) -> str:
-    """Return the columns of a sum."""
     return ", ".join(f"SUM({name}) AS {name}" for name in counts)
 
 

@@ -848,7 +848,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 
 def _text_length(item: Item) -> int:
-    """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
 
 
