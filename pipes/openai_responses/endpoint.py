@@ -77,7 +77,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return _host_of(self.base_url)
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, message: str) -> str:
         """Return the `message` about OpenAI as one about this server."""
@@ -178,11 +178,6 @@ class Endpoint:
 
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
-def _host_of(base_url: str) -> str:
-    return urlsplit(_normalize_base_url(base_url)).hostname or ""
-
-
-@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 

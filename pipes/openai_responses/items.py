@@ -669,7 +669,6 @@ def drop_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def _drop_last_reasoning(items: list[Item]) -> None:
-    """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
 

@@ -108,16 +108,10 @@ class UserLimits:
         )
         if reached:
             return reached
-        return self.effort_refusal or self._model_refusal(model)
-
-    def _model_refusal(self, model: str) -> str:
-        """Return why a model is not allowed, or nothing.
-
-        A rule can name it as the API does, or as the pipe lists it. But a caller who
-        asks for the mode pro has another model than the listed one.
-        """
-        if self.has_given_model:
-            return ""
+        if self.effort_refusal or self.has_given_model:
+            return self.effort_refusal
+        # A rule can name the model as the API does, or as the pipe lists it. But a caller
+        # who asks for the mode pro has another model than the listed one.
         listed = self.facts["model"]
         resolved = resolve_model(listed)
         names = [model]

@@ -351,7 +351,6 @@ def _day_text(day: date) -> str:
 
 
 def _days_text(first: date, last: date) -> str:
-    """Return a span of days in words."""
     if first == last:
         return f"{_day_text(last)} {last.year} (UTC)"
     year = "" if first.year == last.year else f" {first.year}"

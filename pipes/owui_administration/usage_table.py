@@ -79,7 +79,6 @@ def _add(table: str, counts: Sequence[str]) -> str:
 
 
 def _sums(counts: Sequence[str]) -> str:
-    """Return the columns of a sum."""
     return ", ".join(f"SUM({name}) AS {name}" for name in counts)
 
 
@@ -216,7 +215,16 @@ class UsageTable:
         The rows of a user wait while that user's are read.
         """
         try:
-            await self._settle()
+            if self._unsure:  # was the last transaction made? If not, it is due
+                writer = {"id": self._id}
+                [[written]] = await _run_with_tables(
+                    (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
+                )
+                unsure = self._unsure
+                self._unsure = []
+                if written != self._number:
+                    for row, bought in unsure:
+                        self._add_due(row, bought)
         except Exception as error:
             self.problem = _NOT_COUNTED.format(type(error).__name__)
             return
@@ -249,20 +257,6 @@ class UsageTable:
         self._unsure = []
         if self._keys_to_write():
             self._writer = asyncio.create_task(self._write())
-
-    async def _settle(self) -> None:
-        """Find out whether the last transaction was made; what it added is due if not."""
-        if not self._unsure:
-            return
-        writer = {"id": self._id}
-        [[written]] = await _run_with_tables(
-            (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
-        )
-        unsure = self._unsure
-        self._unsure = []
-        if written != self._number:
-            for row, bought in unsure:
-                self._add_due(row, bought)
 
     def _unwritten(self) -> list[tuple[UsageRow, Purchases]]:
         """Return what is not in the tables, as far as this server knows."""

@@ -373,7 +373,6 @@ class Citations:
         return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
-        """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
         key = _key(annotation)
         if name and key:

@@ -356,6 +356,5 @@ async def _send_request(stdin: StreamWriter, request: Iterable[bytes]) -> None:
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass

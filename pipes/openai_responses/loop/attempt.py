@@ -210,7 +210,6 @@ class Attempt:
         return self._tagged.items(items) if self._tagged else items
 
     def _answer(self, payload: dict[str, Any]) -> RunEvents:
-        """Yield the run events of the whole answer."""
         return self._exchange("/responses", payload)
 
     async def _exchange(

@@ -358,18 +358,6 @@ class ResponseState:
             return None
         return position
 
-    def _find_unnamed(self, index: int, kind: str) -> int | None:
-        """Return the position of the newest open item that a delta without an id grows.
-
-        The delta, or the item, has no index, either (RESMP-DEV/ccr-rust 25).
-        """
-        without_index = self._latest.get(NO_INDEX)
-        for position in islice(reversed(self._open), _NEWEST):
-            is_meant = index == NO_INDEX or position == without_index
-            if is_meant and _can_grow(self._items[position], kind):
-                return position
-        return None
-
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
 
@@ -445,7 +433,14 @@ class ResponseState:
         if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None and not item_id:
-            position = self._find_unnamed(index, kind)
+            # The newest open item that it can grow. The delta has no index, or the item
+            # has none (RESMP-DEV/ccr-rust 25).
+            without_index = self._latest.get(NO_INDEX)
+            for newest in islice(reversed(self._open), _NEWEST):
+                is_meant = index == NO_INDEX or newest == without_index
+                if is_meant and _can_grow(self._items[newest], kind):
+                    position = newest
+                    break
         if isinstance(event, PartDone):
             # Servers number parts, and name them, in other ways than their texts: what an
             # end brings is shown only where nothing has come before it.
@@ -853,7 +848,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 
 def _text_length(item: Item) -> int:
-    """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
 
 

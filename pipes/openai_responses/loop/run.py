@@ -349,7 +349,6 @@ class _Rounds:
         yield from ends
 
     def _end_round(self, judgment: Judgment) -> RoundDone:
-        """Return the end of the last response."""
         answer = self._answer
         return RoundDone(
             number=self._spending.rounds,
@@ -443,7 +442,6 @@ class _Rounds:
 
 
 def _refuse(call: Item, why: str) -> ToolResult:
-    """Return the result of a call that is not made."""
     return tool_error(f"{call.get('name')} {why}")
 
 

@@ -251,7 +251,6 @@ class _TaggedMessage:
         return [event for piece in self.text.close() for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
-        """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
         self._has_tags = True

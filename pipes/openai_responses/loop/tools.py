@@ -138,7 +138,6 @@ def _not_approved(name: str, *, is_answered: bool = True) -> str:
 
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return the value of the first pattern that matches a name."""
     for row in rows:
         if _is_about(row, name):
             return row[1]

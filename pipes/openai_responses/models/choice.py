@@ -170,7 +170,6 @@ def name_asked_model(message: str, model_id: str) -> str:
 
 
 def _parse_date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for anything else."""
     if not text:
         return None
     try:

@@ -133,7 +133,6 @@ def read_usage(
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
-    """Return what drawing took, None if it is not told."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))

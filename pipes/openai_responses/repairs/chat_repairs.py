@@ -369,7 +369,6 @@ def is_from_user(item: Item) -> bool:
 
 
 def _words_of_pair(item: Item) -> Item:
-    """Return a call or an output as words of the model."""
     if is_call(item):
         arguments = item.get("arguments") or item.get("input")
         text = f"I called {item.get('name')}: {arguments}"

@@ -437,7 +437,6 @@ class LeaveOutField(RequestRepair):
 
 
 def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    """Return a body with other items in its input."""
     return {**payload, "input": [change(item) for item in payload["input"]]}
 
 

@@ -669,7 +669,6 @@ async def _receive(
 
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    """Return the error that ends a run so."""
     return UnreadableAnswer(ending.message, ending.fault)
 
 

@@ -3,8 +3,6 @@
 An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
 """
 
-from collections.abc import Mapping
-
 from openai_responses.digest import hex_digest
 from openai_responses.endings import UNREADABLE
 from openai_responses.endpoint import Endpoint
@@ -36,39 +34,34 @@ async def upload_file(
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
-    body = _multipart_body(name, content, fields)
-    async with connections.request(endpoint, "/files", body, deadlines) as answer:
-        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
-    if not file_id:
-        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
-    return file_id
-
-
-def _multipart_body(
-    file_name: str, content: bytes, fields: Mapping[str, str]
-) -> EncodedBody:
-    """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
-    boundary = hex_digest(f"{file_name} {len(content)}")
+    # The file and its fields as `multipart/form-data` (RFC 7578).
+    boundary = hex_digest(f"{name} {len(content)}")
     while boundary.encode() in content:
         boundary = hex_digest(boundary)
-    # As browsers write a file's name into a header (HTML, "Form data").
-    quoted = file_name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-    name_field = f'name="file"; filename="{quoted}"'
     lines: list[bytes] = []
-    for name, value in fields.items():
+    for field, value in fields.items():
         lines += [
             f"--{boundary}".encode(),
-            f'Content-Disposition: form-data; name="{name}"'.encode(),
+            f'Content-Disposition: form-data; name="{field}"'.encode(),
             b"",
             value.encode(),
         ]
+    # As browsers write a file's name into a header (HTML, "Form data").
+    quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    head = f'Content-Disposition: form-data; name="file"; filename="{quoted}"'
     lines += [
         f"--{boundary}".encode(),
-        f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
+        head.encode(errors="replace"),
         b"Content-Type: application/octet-stream",
         b"",
         content,
         f"--{boundary}--".encode(),
         b"",
     ]
-    return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
+    media_type = f"multipart/form-data; boundary={boundary}"
+    body = EncodedBody(b"\r\n".join(lines), media_type)
+    async with connections.request(endpoint, "/files", body, deadlines) as answer:
+        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
+    if not file_id:
+        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
+    return file_id

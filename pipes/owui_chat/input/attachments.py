@@ -17,7 +17,7 @@ stored, the last one gets them all.
 
 import base64
 import re
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from itertools import islice
 from typing import Any
 
@@ -394,7 +394,17 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
     for position, part in enumerate(parts):
         urls = urls_by_position.get(position, [])
         if urls and outputs:
-            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            # The last output gets all images if the counts differ.
+            shares = [counts.get(output.call_id, 0) for output in outputs]
+            if sum(shares) != len(urls):
+                shares = [0] * len(outputs)
+                shares[-1] = len(urls)
+            remaining = iter(urls)
+            del result[-len(outputs) :]
+            for output, share in zip(outputs, shares, strict=True):
+                images = [tool_image(url) for url in islice(remaining, share)]
+                with_images = append_images(str(output.output), images)
+                result.append(output._replace(output=with_images))
             outputs.clear()
             continue
         result.append(part)
@@ -418,20 +428,3 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
-
-
-def _assign_images(
-    outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
-) -> list[ChatPart]:
-    """Return the outputs with the images; the last gets all if the counts differ."""
-    shares = [counts.get(output.call_id, 0) for output in outputs]
-    if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
-        shares[-1] = len(urls)
-    remaining = iter(urls)
-    assigned: list[ChatPart] = []
-    for output, share in zip(outputs, shares, strict=True):
-        images = [tool_image(url) for url in islice(remaining, share)]
-        with_images = append_images(str(output.output), images)
-        assigned.append(output._replace(output=with_images))
-    return assigned

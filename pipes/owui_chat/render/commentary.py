@@ -94,7 +94,6 @@ class Commentary:
 
 
 def _quotation(text: str) -> str:
-    """Return a text as a quotation in Markdown."""
     return "> " + _continued_quotation(text) if text else ""
 
 

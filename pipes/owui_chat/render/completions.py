@@ -152,7 +152,6 @@ class ChunkRenderer:
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
-        """Yield what was held back of a message."""
         held = self._held.pop(index, None)
         rest = strip_tracking(held.rest()) if held else ""
         if index in self._commentary:

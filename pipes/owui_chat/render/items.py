@@ -188,7 +188,6 @@ class OutputItems:
         return item
 
     def _note_call(self, index: int, item: Item) -> None:
-        """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)

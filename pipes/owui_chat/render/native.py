@@ -314,7 +314,6 @@ class NativeRenderer:
         return closing_line(shown)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        """Return the beginning of an item."""
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
         shown = _ShownItem(len(self.shown.items), self._now())

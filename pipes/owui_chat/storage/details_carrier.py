@@ -76,8 +76,18 @@ def write_details(
     rows = replayed_rows([item for item, _ in turn], with_reasoning=True)
     for (_, shown), own_rows in zip(turn, rows, strict=True):
         for replayed in own_rows:
-            if continues or not has_plain_reasoning(replayed):
-                entries.append(_entry(replayed, shown))
+            if has_plain_reasoning(replayed) and not continues:
+                continue
+            if has_encrypted_reasoning(replayed):
+                rest = dict(replayed)
+                data = rest.pop("encrypted_content")
+                entries.append({"type": _REASONING, "data": data, "item": rest})
+                continue
+            # A message in its short form has no type.
+            typed = {"type": item_type(replayed), **replayed}
+            kept = omit_shown_text(typed, shown)
+            told = shown if kept is typed else len(shown)
+            entries.append({"type": _ITEM, "item": kept, "shown": told})
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
     ]
@@ -97,18 +107,6 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
         if turn is not None:
             read.append(turn)
     return read
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if has_encrypted_reasoning(item):
-        rest = dict(item)
-        encrypted = rest.pop("encrypted_content")
-        return {"type": _REASONING, "data": encrypted, "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
