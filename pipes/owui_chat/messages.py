@@ -388,6 +388,8 @@ def _input_part(part: object, detail: str) -> Item:
             return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
             return _image_part(part, detail)
+        case "image":
+            return _image_part({"image_url": _image_address(part)}, detail)
         case "file":
             return _file_part(part.get("file"))
         case "input_file":
@@ -405,18 +407,14 @@ def _output_part(part: object) -> Item:
     them from the chat.
     """
     wire = as_mapping(part)
-    image = as_text(wire.get("data"))
     text = value_at(wire, "resource", "text")
-    if wire.get("type") == "image" and image:
-        kind = as_text(wire.get("mimeType")) or "image/png"
-        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
     if isinstance(text, str):
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
         return {"type": "input_text", "text": json_text(part)}
     try:
         own_part = _input_part(part, "auto")
-    except InvalidRequest:  # a sound, a link, an image without its data
+    except InvalidRequest:  # a sound, a link
         return {"type": "input_text", "text": _NO_KNOWN_PART}
     if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
         return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
@@ -425,6 +423,16 @@ def _output_part(part: object) -> Item:
 
 _NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
 _NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
+
+
+def _image_address(wire: JsonObject) -> object:
+    """Return the address of an image in the form of Anthropic or of MCP."""
+    image = as_mapping(wire.get("source")) or wire
+    data = as_text(image.get("data"))
+    if not data:
+        return image.get("url")
+    kind = as_text(image.get("media_type") or image.get("mimeType")) or "image/png"
+    return f"data:{kind};base64,{data}"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:

@@ -126,6 +126,18 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
         ({"type": "input_file", "file_url": "ftp://a"}, NO_WEB_ADDRESS),
         ({"type": "text", "text": "Hi"}, {"type": "input_text", "text": "Hi"}),
         ({"type": "input_text", "text": None}, text_part("")),
+        # Of Anthropic.
+        (
+            {
+                "type": "image",
+                "source": {"type": "base64", "media_type": "image/gif", "data": "QQ=="},
+            },
+            {**IMAGE, "image_url": "data:image/gif;base64,QQ=="},
+        ),
+        (
+            {"type": "image", "source": {"type": "url", "url": "https://a.example"}},
+            {**IMAGE, "image_url": "https://a.example"},
+        ),
         *(
             (
                 {"type": "file", "file": {"file_data": data, "filename": None}},
@@ -300,7 +312,7 @@ NO_PART = text_part("[A part is left out: it is neither text nor an image or a f
             text_part("rain"),
         ),
         ({"type": "audio", "data": "QQ==", "mimeType": "audio/wav"}, NO_PART),
-        ({"type": "image"}, NO_PART),
+        ({"type": "image"}, NO_IMAGE),
         # In a row of a table it is no image.
         ({"data": "Zürich"}, text_part('{"data": "Zürich"}')),
         (7, text_part("7")),

@@ -127,7 +127,7 @@ _MAX_CALL_ID = 64
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     bare = name.strip().removeprefix(_MODELS_PREFIX)
-    return _FORBIDDEN.sub("_", bare).lower()
+    return _FORBIDDEN.sub("_", bare).lower().replace("-", "_")
 
 
 def added_tool_names(items: Iterable[Item]) -> set[str]:

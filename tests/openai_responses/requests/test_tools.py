@@ -197,6 +197,7 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
         ("\tfunctions.get_weather\n", "get_weather"),
         ("get _weather", "get _weather"),
         ("", ""),
+        ("get-weather", "get_weather"),
         ("default_api.get_weather", "get_weather"),
         ("our.product.other", "other"),
         ("our.look_up", "our.look_up"),
