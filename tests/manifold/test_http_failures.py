@@ -11,6 +11,6 @@ def test_failure_has_its_status_its_headers_and_whole_characters() -> None:
     made = failed_answer(lambda *parts: parts, result, 429, {"Retry-After": "7"})
 
     body, status, headers = made.model_dump()
-    assert json.loads(body) == {"error": {"message": "half ?"}}
+    assert json.loads(body) == {"error": {"message": "half \ufffd"}}
     assert status == 429
     assert headers == {"Content-Type": "application/json", "Retry-After": "7"}
