@@ -117,6 +117,7 @@ async def test_stopping_cancels_unanswered_input(kind: Kind) -> None:
         ({"Host": "127.0.0.1.example:80"}, 403),
         ({"Origin": "https://page.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Content-Type": "text/plain; charset=x"}, 400),
     ],
 )
 async def test_page_in_a_browser_is_not_answered(
