@@ -604,3 +604,14 @@ async def test_members_of_a_channel_read_no_reasons_of_an_administrator(
 
     assert "no credit" in str(turn.chunks)
     assert "server said" not in str(turn.chunks)
+
+
+async def test_refusal_is_not_the_json_that_was_asked_for(door: Door) -> None:
+    """A program would read it as such; OpenAI has a field for it."""
+    form = {"response_format": {"type": "json_object"}}
+    [turn] = await door.talk(
+        Question("sim:refusal json", body=form), reader="plain-whole"
+    )
+
+    message = turn.answers[0]["choices"][0]["message"]
+    assert (bool(message["refusal"]), bool(message["content"])) == (True, False)

@@ -283,6 +283,19 @@ async def test_files_without_a_page_are_not_shown(tools: Tools, tmp_path: Path) 
     assert files_below(tmp_path, "run-*") == []
 
 
+async def test_files_of_a_call_that_is_stopped_are_removed(
+    tools: Tools, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stop(*_: object) -> None:
+        raise asyncio.CancelledError
+
+    monkeypatch.setattr(tools_module, "give_files", stop)
+    with pytest.raises(asyncio.CancelledError):
+        await tools.python_execute("open('a', 'w').write('x')", **asked())
+
+    assert files_below(tmp_path, "run-*") == []
+
+
 def asked_with_file(file_id: str) -> dict[str, Any]:
     who = asked(user="user-1")
     who["__metadata__"]["files"] = [{"type": "file", "id": file_id, "name": "a.csv"}]

@@ -88,9 +88,9 @@ def reads(path):
     # Otherwise what they hold would be limited by nothing.
     "two folders to write in": (
         """
-import os
+import itertools, os
 found = set()
-for folder, folders, _ in os.walk("/"):
+for folder, folders, _ in itertools.chain(os.walk("/"), os.walk("/proc/fs")):
     folders[:] = [] if folder == "/proc" else folders
     try:
         open(os.path.join(folder, "new"), "w").close()

@@ -11,7 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from sandbox.bubblewrap import _read_open_files, _read_resident, _unless_it_ended
+from sandbox.bubblewrap import (
+    _measure_root,
+    _read_open_files,
+    _read_resident,
+    _unless_it_ended,
+)
 
 
 @contextmanager
@@ -114,3 +119,16 @@ def test_what_lives_and_cannot_be_read_is_told() -> None:
 
     with pytest.raises(PermissionError), _unless_it_ended(folder):
         raise PermissionError
+
+
+def test_threads_have_the_memory_of_their_process_once(tmp_path: Path) -> None:
+    sizes: list[int] = []
+    for threads in (1, 3):
+        root = tmp_path / str(threads)
+        for thread in range(threads):
+            folder = root / f"proc/7/task/{thread}"
+            (folder / "fd").mkdir(parents=True)
+            (folder / "status").write_text("RssAnon:\t8 kB\n")
+            (folder / "maps").write_text("x")
+        sizes.append(_measure_root(str(root)))
+    assert sizes[0] == sizes[1] >= 8 * 1024

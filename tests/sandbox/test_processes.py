@@ -1,11 +1,12 @@
 """Child processes: what is ended, and what is no longer theirs to end."""
 
+import asyncio
 import sys
 from asyncio.subprocess import PIPE
 
 import pytest
 
-from sandbox.processes import start_process
+from sandbox.processes import ChildProcess, start_process
 
 pytestmark = pytest.mark.asyncio
 
@@ -33,6 +34,7 @@ async def test_group_of_a_process_that_has_ended_is_left_alone() -> None:
     assert process.returncode == 3
     assert await process.stdout.read() == b"still here\n"
     process.close()
+    assert process.stdin.is_closing()
 
 
 async def test_running_process_is_ended_with_its_group() -> None:
@@ -48,3 +50,24 @@ async def test_running_process_is_ended_with_its_group() -> None:
     await process.wait()
     assert process.returncode == -9
     process.close()
+
+
+async def test_process_whose_pipes_cannot_be_opened_is_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def refuse(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "connect_read_pipe", refuse)
+    code = "import signal; signal.pause()"
+    options = {"stdin": PIPE, "stdout": PIPE, "stderr": PIPE}
+    child = ChildProcess((sys.executable, "-c", code), options)
+
+    with pytest.raises(OSError, match=r"^$"):
+        await child.connect()
+
+    assert child.returncode == -9
+    assert child._process.stderr
+    assert child._process.stderr.closed
+    assert child._process.stdout
+    child._process.stdout.close()  # the loop has it

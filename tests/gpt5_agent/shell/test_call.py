@@ -109,7 +109,8 @@ def test_the_request_wins() -> None:
 def test_a_query_is_the_question_of_a_chat() -> None:
     """Pictures stay with it; the prompt of a task is the host's own."""
     picture = {"type": "image_url", "image_url": {"url": "https://a.b/c.png"}}
-    asked_before = {"role": "user", "content": [{"type": "text", "text": "?"}, picture]}
+    texts = [{"type": kind, "text": "?"} for kind in ("text", "input_text")]
+    asked_before = {"role": "user", "content": [*texts, picture]}
     answer = {"role": "assistant", "content": "Yes."}
     chat = question({"query": "Why?"})._replace(messages=[asked_before, answer])
     task = chat._replace(caller=PipelineCaller(task="title_generation"))

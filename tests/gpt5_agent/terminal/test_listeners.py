@@ -117,6 +117,7 @@ async def test_stopping_cancels_unanswered_input(kind: Kind) -> None:
         ({"Host": "127.0.0.1.example:80"}, 403),
         ({"Origin": "https://page.example"}, 403),
         ({"Origin": "null"}, 403),
+        ({"Content-Type": "text/plain; charset=x"}, 400),
     ],
 )
 async def test_page_in_a_browser_is_not_answered(
@@ -161,7 +162,7 @@ async def test_terminal_that_is_gone_has_no_more_lines() -> None:
 
 async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:
     path = tmp_path / "lines"
-    path.write_text("one\ntwo\n", "utf-8")
+    path.write_bytes(b"one\ntw\xff\n")
     ended = asyncio.Event()
     ear = Ear()
     with path.open("rb") as file:
@@ -170,7 +171,7 @@ async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:
         await ended.wait()
         await listener.on_stop()
 
-    assert ear.heard == ["one", "two"]
+    assert ear.heard == ["one", "tw\ufffd"]
 
 
 async def test_line_without_end_is_cut() -> None:

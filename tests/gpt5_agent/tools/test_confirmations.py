@@ -162,6 +162,7 @@ def test_order_and_nulls_of_arguments_make_no_difference() -> None:
         ("httpDELETE", "It can delete things."),
         ("HTTPDelete", "It can delete things."),
         ("exec2", "It runs code."),
+        ("let__go", None),
     ],
 )
 def test_warning_goes_by_the_words_of_a_name(name: str, reason: str | None) -> None:
