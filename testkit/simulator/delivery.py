@@ -148,13 +148,14 @@ class AnswerDelivery:
             self.record.events_sent = len(written)
             await self._end(stream, answer)
             return stream
+        faults = {answer.options.number(fault): fault for fault in DELIVERY_FAULTS}
         async for event in self._events(answer):
             if answer.options.number("hold") == self.record.events_sent:
                 await self.released.wait()
-            for fault in DELIVERY_FAULTS:
-                if answer.options.number(fault) == self.record.events_sent:
-                    await self._fail(stream, event, answer, fault)
-                    return stream
+            if self.record.events_sent in faults:
+                fault = faults[self.record.events_sent]
+                await self._fail(stream, event, answer, fault)
+                return stream
             if answer.options.has("delay") and event["type"].endswith(".delta"):
                 await asyncio.sleep(answer.options.seconds("delay"))
             await self._write(stream, encode_event(event, answer.options), answer)
@@ -203,11 +204,13 @@ class AnswerDelivery:
     async def _write(
         self, stream: web.StreamResponse, text: bytes, answer: PlannedAnswer
     ) -> None:
+        if not answer.options.has("chunks"):
+            await stream.write(text)
+            return
         for chunk in split_chunks(text, answer.options, self.randomness):
             await stream.write(chunk)
-            if answer.options.has("chunks"):
-                # Let a reader in this loop see the chunk before the next one.
-                await asyncio.sleep(0)
+            # Let a reader in this loop see the chunk before the next one.
+            await asyncio.sleep(0)
 
     def _abort(self) -> None:
         if self.request.transport is not None:

@@ -1,6 +1,7 @@
 """What the tests of the connection and of runs share."""
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -8,12 +9,14 @@ from openai_responses.transport.connections import Connections
 from runs.against_server import Runs
 
 
-@pytest.fixture(autouse=True)
-def no_proxy_of_the_developer(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def no_proxy_of_the_developer() -> Iterator[None]:
     """Leave out the proxies of the machine that runs the tests."""
-    for name in list(os.environ):
-        if name.lower().endswith("_proxy"):
-            monkeypatch.delenv(name)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.lower().endswith("_proxy"):
+                patch.delenv(name)
+        yield
 
 
 @pytest.fixture

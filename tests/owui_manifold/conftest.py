@@ -4,7 +4,7 @@ They and HTTP are imported by the fixtures that need them: half a second or more
 many tests here can do without.
 """
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from stand_in.host import StandInHost
 
 
-@pytest.fixture(autouse=True)
-def nothing_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(scope="module", autouse=True)
+def nothing_in_the_environment() -> Iterator[None]:
     """Whoever runs the tests may have a key there, or the audit log turned on."""
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("OPENAI_API_KEY", raising=False)
+        patch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+        yield
 
 
 @pytest_asyncio.fixture

@@ -59,6 +59,7 @@ def read_origin(hint: TypeHint) -> Any:
     return typing.get_origin(hint)
 
 
+@cache
 def unwrap_hint(hint: TypeHint) -> tuple[TypeHint, bool]:
     """Take ``Required`` or ``Annotated`` off a hint; tell whether it was required."""
     required = False

@@ -268,14 +268,14 @@ def number_events(events: Sequence[Event], obfuscated: bool) -> list[Event]:
 
 
 CHUNK_LENGTHS = (4, 16, 128)
+_ON_ONE_LINE = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_ON_LINES = json.JSONEncoder(ensure_ascii=False, separators=(",", ": "), indent=1)
 
 
 def encode_event(event: Mapping[str, Any], options: Options) -> bytes:
     """Return one event as the lines of a server-sent event."""
-    indent = 1 if options.has("multiline") else None
-    separators = (",", ": ") if indent else (",", ":")
-    text = json.dumps(event, ensure_ascii=False, indent=indent, separators=separators)
-    lines = [f"data: {line}" for line in text.split("\n")]
+    form = _ON_LINES if options.has("multiline") else _ON_ONE_LINE
+    lines = [f"data: {line}" for line in form.encode(event).split("\n")]
     if not options.has("nameless"):
         lines.insert(0, f"event: {event['type']}")
     if options.has("comments"):

@@ -3,6 +3,7 @@
 import asyncio
 import gzip
 import json
+import struct
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -274,11 +275,20 @@ EVENT = b'data: {"type":"keepalive"}\n\n'
 
 
 def bomb(megabytes: int, piece: bytes) -> bytes:
-    """Return that many megabytes of a piece in a few kilobytes."""
+    """Return that many megabytes of a piece in a few kilobytes (RFC 1952).
+
+    The second megabyte refers to nothing in front of it, so it can be repeated.
+    """
     packer = zlib.compressobj(wbits=31)
     text = piece * (MEGABYTE // len(piece))
-    packed = [packer.compress(text) for _ in range(megabytes)]
-    return b"".join([*packed, packer.flush()])
+    first, again = (
+        packer.compress(text) + packer.flush(zlib.Z_FULL_FLUSH) for _ in range(2)
+    )
+    check = 0
+    for _ in range(megabytes):
+        check = zlib.crc32(text, check)
+    end = struct.pack("<HII", 3, check, megabytes * len(text))
+    return first + again * (megabytes - 1) + end
 
 
 @contextmanager
