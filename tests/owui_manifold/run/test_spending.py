@@ -661,6 +661,7 @@ ANSWER: Json = {
     "role": "assistant",
     "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
 }
+CHOICE: Json = {"type": "function", "name": "choose"}
 USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -816,13 +817,19 @@ async def test_sketch_that_nobody_asked_for_breaks_no_answer(desk: Desk) -> None
 
 
 @pytest.mark.parametrize(
-    "asked", ["data:," + "word " * 4_000, "\N{CJK UNIFIED IDEOGRAPH-6C34}" * 6_000]
+    ("asked", "default"),
+    [
+        ("data:," + "word " * 4_000, None),
+        ("\N{CJK UNIFIED IDEOGRAPH-6C34}" * 6_000, None),
+        ("Hi", {"type": "input_image", "image_url": "word " * 4_000}),
+    ],
 )
 async def test_no_form_of_a_question_makes_a_stopped_answer_cheap(
-    asked: str, desk: Desk
+    asked: str, default: object, desk: Desk
 ) -> None:
-    """It begins like a picture, or has letters of more than a byte."""
-    answer = await desk.answer(chat(asked, "", "sim:slow"))
+    """It begins like a picture, has letters of more than a byte, or is in a tool."""
+    tool = {**CHOICE, "parameters": {"properties": {"a": {"default": default}}}}
+    answer = await desk.answer(chat(asked, "", "sim:slow", tools=[tool]))
     await anext(answer)
     await answer.aclose()
 
