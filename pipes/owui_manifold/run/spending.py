@@ -180,6 +180,7 @@ _BYTES_PER_TOKEN = 4
 """About so many, in English. Of other scripts a letter has more bytes, and tokens."""
 _UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
 """Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
+_TEXT_FILES = ("data:text/", "data:application/json")
 
 
 def _byte_length(text: str) -> int:
@@ -198,6 +199,8 @@ def _count_bytes(sent: object, unread: Set[str] = _UNREAD_FIELDS) -> int:
             for name, inner in part.items():
                 if name not in unread or not isinstance(inner, str):
                     left.append(inner)
+                elif inner.startswith(_TEXT_FILES):
+                    count += len(inner) * 3 // 4  # of base64
         elif isinstance(part, Sequence):
             left += part
     return count

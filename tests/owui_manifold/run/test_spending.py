@@ -202,20 +202,22 @@ async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) ->
     call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
     large = data_url(PNG + bytes(30_000), "image/png")
     picture = {"type": "image_url", "image_url": {"url": large}}
+    table = data_url(b"rain " * 800, "text/csv")
+    file = {"type": "file", "file": {"filename": "a.csv", "file_data": table}}
     [asked, answered, stopped] = body["messages"]
     body["messages"] = [
         {"role": "system", "content": "word " * 4_000},
         asked,
         {**answered, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain " * 8_000},
-        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture]},
+        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture, file]},
     ]
     answer = await desk.answer(body)
     await anext(answer)
     await answer.aclose()
 
     row = await desk.row()
-    assert 15_000 <= row.input < 17_000
+    assert 16_000 <= row.input < 18_000
 
 
 async def test_later_round_that_is_stopped_is_estimated(desk: Desk) -> None:
