@@ -111,11 +111,6 @@ def is_billed_search(item: JsonObject) -> bool:
     return is_search and action.get("type") not in _UNBILLED_ACTIONS
 
 
-def is_file_search(item: JsonObject) -> bool:
-    """Say whether `item` is a search in vector stores, each of which costs a fee."""
-    return item_type(item) == "file_search_call"
-
-
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
     """Return the ids of the containers in which code ran."""
     return set(_texts([item.get("container_id") for item in items]))

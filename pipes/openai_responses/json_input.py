@@ -89,6 +89,20 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def repeats_a_name(text: str) -> bool:
+    """Say whether a JSON text has a name twice in an object: readers take either."""
+    has_repeated = False
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        fields = dict(pairs)
+        has_repeated = has_repeated or len(fields) < len(pairs)
+        return fields
+
+    json.loads(text, object_pairs_hook=read_object)
+    return has_repeated
+
+
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; None for anything else.
 

@@ -84,10 +84,6 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     A cost that is not reported counts as none.
     """
     counts = read_usage(usage) or Usage()
-    cost = usage.get("cost")
-    dollars = 0.0
-    if isinstance(cost, int | float) and 0 < cost < _NO_COST:
-        dollars = min(float(cost), _MAX_DOLLARS)
     return UsageRow(
         user_id=as_text(user_id),
         day=utc_today().isoformat(),
@@ -96,10 +92,5 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
         input=counts.input,
         cached=counts.cached,
         output=counts.output,
-        money=round(dollars * MILLIONTHS),
+        money=round((counts.cost or 0) * MILLIONTHS),
     )
-
-
-_MAX_DOLLARS = 1_000_000.0
-_NO_COST = 10**12
-"""What servers report may be anything; a column holds eight bytes."""

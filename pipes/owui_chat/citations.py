@@ -140,6 +140,7 @@ class _Edit(NamedTuple):
 _BY_PLACE = attrgetter("start", "end")
 _MAX_SOURCES = 200
 """Of a message, those of the host's tools included; no one reads more."""
+_LONGEST_KEY = 8000
 _FEW_SOURCES = 10
 _SOURCES_AT_ONCE = 10
 
@@ -361,10 +362,10 @@ class Citations:
     def _number(self, key: str) -> str:
         """Return the number of a source in brackets; a new one waits to be shown.
 
-        Empty for one source more than a message may have.
+        Empty for one source more than a message may have, or a longer one.
         """
         if key not in self._numbers:
-            if len(self._numbers) >= _MAX_SOURCES:
+            if len(self._numbers) >= _MAX_SOURCES or len(key) > _LONGEST_KEY:
                 return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)

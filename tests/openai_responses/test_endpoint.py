@@ -260,3 +260,12 @@ def test_unreadable_proxy_of_the_environment_is_no_fault_of_the_request(
     assert refused.value.remedy == "setup"
     assert refused.value.fault.settings == ()
     assert "hunter2" not in str(refused.value)
+
+
+def test_digest_of_the_account_has_no_key_where_an_organization_is_known() -> None:
+    """Chats store it, and a short key could be guessed."""
+    ids = [
+        Endpoint("https://x.example", key, "org").reasoning_scope_id() for key in "ab"
+    ]
+
+    assert ids[0] == ids[1] != Endpoint("https://x.example", "a").reasoning_scope_id()

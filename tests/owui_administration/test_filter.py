@@ -91,14 +91,17 @@ def odd(value: Any) -> Json:
             (900, 300, 100, 0),
             id="the names of Chat Completions",
         ),
-        pytest.param(
-            {**USED, "cost": 5e11}, (900, 300, 100, 10**12), id="a cost is bounded"
-        ),
+        pytest.param({**USED, "cost": 5e11}, (900, 300, 100, 0), id="that is no cost"),
         (odd(-1), (0, 0, 0, 0)),
         (odd("many"), (0, 0, 0, 0)),
         (odd(1e300), (0, 0, 0, 0)),
         (odd(float("nan")), (0, 0, 0, 0)),
-        (odd(True), (1, 0, 1, 1_000_000)),
+        (odd(True), (1, 0, 1, 0)),
+        pytest.param(
+            {**USED, "is_byok": True, "cost_details": {"upstream_inference_cost": 1}},
+            (900, 300, 100, 1_250_000),
+            id="OpenRouter, with a key of the provider",
+        ),
     ],
 )
 async def test_what_other_pipelines_report_is_counted(

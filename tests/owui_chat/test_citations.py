@@ -494,3 +494,11 @@ def test_end_that_becomes_too_long_is_shown() -> None:
     buffer = HoldbackBuffer(re.compile(r"\[[^\]]*\Z"))
     assert buffer.feed("It is [") == "It is "
     assert buffer.feed("x" * 100_000) == "[" + "x" * 100_000
+
+
+def test_address_of_megabytes_is_no_source() -> None:
+    """The host writes it again with each event, and its signs are escaped one by one."""
+    longest = A.ljust(8_000, "*")
+
+    assert sources_of("Rain.", url_note(f"{longest}*", "", 0, 4)) == []
+    assert len(sources_of("Rain.", url_note(longest, "", 0, 4))) == 1

@@ -26,7 +26,7 @@ from openai_responses.items import (
     open_calls,
     since_compaction,
 )
-from openai_responses.json_input import parse_json_object
+from openai_responses.json_input import parse_json_object, repeats_a_name
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import (
@@ -462,7 +462,9 @@ async def _remote_refusals(
     for name, request in zip(names, requests, strict=True):
         text = json_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
-        if arguments is None:  # the user who decides sees what is not JSON as it is
+        # The user who decides sees as it is what is not JSON, or what the server may read
+        # in another way.
+        if arguments is None or repeats_a_name(text):
             arguments = {"arguments": text}
         call = AskedCall(
             call_id=str(request.get("id")),

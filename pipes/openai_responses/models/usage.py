@@ -18,8 +18,8 @@ from openai_responses.items import (
     Item,
     container_ids,
     is_billed_search,
-    is_file_search,
     is_image_call,
+    maker_of,
 )
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.models.catalog import CATALOG_IMAGE_PRICES
@@ -251,7 +251,8 @@ def cost_of_run(
     dollars += sum(stated)  # what a server says has its own prices in it
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
     dollars += fee * count_searches(usages, items)
-    dollars += TOOL_KINDS["file_search"].fee * sum(map(is_file_search, items))
+    makers = map(maker_of, items)
+    dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
     memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)

@@ -77,6 +77,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     model = resolve_model(like or model_id)
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+        if model_id.startswith("ft:"):  # fine-tuned models have prices of their own
+            facts["prices"] = None
     return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
 
 

@@ -10,8 +10,8 @@ from openai_responses.items import (
     Item,
     container_ids,
     is_billed_search,
-    is_file_search,
     is_image_call,
+    maker_of,
 )
 from openai_responses.models.usage import Usage, count_searches
 from owui_manifold.prepare.request import Prepared
@@ -32,7 +32,7 @@ def itemize(
     # Without what the server itself says of the cost: that cannot be taken apart.
     priced = [usage._replace(cost=None) for usage in usages]
     plain = [usage._replace(searches=None, images=None) for usage in priced]
-    in_files = [item for item in output if is_file_search(item)]
+    in_files = [item for item in output if maker_of(item).type == "file_search"]
     searches = [*in_files, *filter(is_billed_search, output)]
     images = [item for item in output if is_image_call(item)]
     containers = [item for item in output if container_ids([item])]

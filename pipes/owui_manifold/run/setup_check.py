@@ -24,8 +24,7 @@ _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
     "Requests, tokens and money of every answer and task of this pipe are counted, and "
-    "shown by `/usage`. Not counted are file searches, and what users pay with their own "
-    "keys."
+    "shown by `/usage`. Not counted is what users pay with their own keys."
 )
 _NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
 _NO_FILTER = "Nothing is counted without the filter of docs/limits.md."

@@ -4,7 +4,7 @@ The administration's filter gets to know of each run: its events and its usage.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from contextlib import aclosing, suppress
 
 from openai_responses.errors import InvalidRequest
@@ -180,13 +180,14 @@ _BYTES_PER_TOKEN = 4
 """About so many, in English. Of other scripts a letter has more bytes, and tokens."""
 _UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
 """Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
+_TEXT_FILES = ("data:text/", "data:application/json")
 
 
 def _byte_length(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def _count_bytes(sent: object) -> int:
+def _count_bytes(sent: object, unread: Set[str] = _UNREAD_FIELDS) -> int:
     """Return about how much text the model reads in a JSON value, names left out."""
     count = 0
     left = [sent]
@@ -196,9 +197,10 @@ def _count_bytes(sent: object) -> int:
             count += _byte_length(part)
         elif isinstance(part, Mapping):
             for name, inner in part.items():
-                # A tool may have an argument of such a name, which is described.
-                if name not in _UNREAD_FIELDS or not isinstance(inner, str):
+                if name not in unread or not isinstance(inner, str):
                     left.append(inner)
+                elif inner.startswith(_TEXT_FILES):
+                    count += len(inner) * 3 // 4  # of base64
         elif isinstance(part, Sequence):
             left += part
     return count
@@ -338,7 +340,9 @@ class _RunCounts:
     def _estimate(self, received: int) -> Usage:
         """Return the usage of a response of which so many bytes of text came."""
         request = self._prepared.request
-        sent = _count_bytes([request.instructions, request.tools, request.input])
+        sent = _count_bytes([request.instructions, request.input])
+        # Of a tool all texts are read: a schema may have fields of any name.
+        sent += _count_bytes(request.tools, unread=frozenset())
         last = self._last
         again = last.input + last.output + self._tool_bytes // _BYTES_PER_TOKEN
         return Usage(

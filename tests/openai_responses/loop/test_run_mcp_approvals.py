@@ -119,14 +119,22 @@ async def test_a_call_that_is_not_allowed(runs: Runs, sim: Simulator) -> None:
     assert begun == ended == {**call, "id": f"fc_{call['call_id']}"}
 
 
+TWICE = '{"to": {"zone": "Bern", "zone": "Rome"}}'
+
+
 @pytest.mark.parametrize(
     ("arguments", "shown"),
-    [(None, {}), ("{}", {}), ('{"zone', {"arguments": '{"zone'})],
+    [
+        (None, {}),
+        ("{}", {}),
+        ('{"zone', {"arguments": '{"zone'}),
+        (TWICE, {"arguments": TWICE}),
+    ],
 )
 async def test_arguments_that_are_no_object(
     runs: Runs, arguments: object, shown: dict[str, object]
 ) -> None:
-    """None are none; what is not JSON is shown as it is."""
+    """None are none; what is not JSON, or read in two ways, is shown as it is."""
     named = {"server_label": "clocks", "name": "now", "arguments": arguments}
     question = {"type": "mcp_approval_request", "id": "mcpr_1", **named}
     streams = [

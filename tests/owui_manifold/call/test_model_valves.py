@@ -25,6 +25,8 @@ def test_a_model_like_another() -> None:
 
     assert (model.id, model.family, model.name) == ("my-gpt", "my-gpt", "my-gpt")
     assert model.facts == resolve_model("gpt-5.2").facts
+    tuned = read_overrides('{"ft:gpt-5.2:a": {"like": "gpt-5.2"}}')["ft:gpt-5.2:a"]
+    assert tuned.facts == model.facts._replace(prices=None)
 
 
 def test_facts_are_replaced_one_by_one() -> None:

@@ -202,20 +202,22 @@ async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) ->
     call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
     large = data_url(PNG + bytes(30_000), "image/png")
     picture = {"type": "image_url", "image_url": {"url": large}}
+    table = data_url(b"rain " * 800, "text/csv")
+    file = {"type": "file", "file": {"filename": "a.csv", "file_data": table}}
     [asked, answered, stopped] = body["messages"]
     body["messages"] = [
         {"role": "system", "content": "word " * 4_000},
         asked,
         {**answered, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain " * 8_000},
-        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture]},
+        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture, file]},
     ]
     answer = await desk.answer(body)
     await anext(answer)
     await answer.aclose()
 
     row = await desk.row()
-    assert 15_000 <= row.input < 17_000
+    assert 16_000 <= row.input < 18_000
 
 
 async def test_later_round_that_is_stopped_is_estimated(desk: Desk) -> None:
@@ -661,6 +663,7 @@ ANSWER: Json = {
     "role": "assistant",
     "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
 }
+CHOICE: Json = {"type": "function", "name": "choose"}
 USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
@@ -816,13 +819,19 @@ async def test_sketch_that_nobody_asked_for_breaks_no_answer(desk: Desk) -> None
 
 
 @pytest.mark.parametrize(
-    "asked", ["data:," + "word " * 4_000, "\N{CJK UNIFIED IDEOGRAPH-6C34}" * 6_000]
+    ("asked", "default"),
+    [
+        ("data:," + "word " * 4_000, None),
+        ("\N{CJK UNIFIED IDEOGRAPH-6C34}" * 6_000, None),
+        ("Hi", {"type": "input_image", "image_url": "word " * 4_000}),
+    ],
 )
 async def test_no_form_of_a_question_makes_a_stopped_answer_cheap(
-    asked: str, desk: Desk
+    asked: str, default: object, desk: Desk
 ) -> None:
-    """It begins like a picture, or has letters of more than a byte."""
-    answer = await desk.answer(chat(asked, "", "sim:slow"))
+    """It begins like a picture, has letters of more than a byte, or is in a tool."""
+    tool = {**CHOICE, "parameters": {"properties": {"a": {"default": default}}}}
+    answer = await desk.answer(chat(asked, "", "sim:slow", tools=[tool]))
     await anext(answer)
     await answer.aclose()
 
