@@ -107,7 +107,7 @@ _OTHER_CAUSES = frozenset(
 )
 """Statuses that are not about what the request says."""
 _UNPAID = 402
-_TOO_LARGE = 413
+_CONTENT_TOO_LARGE = 413
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -472,7 +472,7 @@ def find_repair(
         if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
             limit = LowerLimit(int(affordable[1]), is_of_account=True)
             candidates = iter([TriedRepair(limit, is_lasting=False)])
-    elif failure.status == _TOO_LARGE:
+    elif failure.status == _CONTENT_TOO_LARGE:
         candidates = _by_size(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
