@@ -36,7 +36,8 @@ _NO_ENTRA = (
 
 
 _NO_TOKEN = {
-    "session": "This request has no login of Open WebUI to send to the model's server.",
+    "session": "This request has no login of Open WebUI to send to the model's server. "
+    "In a chat, sign in again; an automation has no login.",
     "system_oauth": "The model's server needs your OAuth token, and Open WebUI has none. "
     "Sign out, and sign in with single sign-on.",
 }

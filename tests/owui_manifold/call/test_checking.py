@@ -145,7 +145,7 @@ async def test_token_of_the_user_takes_the_place_of_the_key(
 @pytest.mark.parametrize(
     ("auth", "address", "message"),
     [
-        ("session", GATEWAY, "has no login"),
+        ("session", GATEWAY, "In a chat, sign in again"),
         ("system_oauth", GATEWAY, "has none"),
         ("session", "https://api.openai.com/v1", "only gateways get"),
         ("system_oauth", "https://us.openai.azure.com/openai/v1", "only gateways get"),
