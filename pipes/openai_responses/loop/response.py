@@ -545,7 +545,7 @@ class ResponseState:
         parts = content_parts(item.get("content")) if citations else []
         has_own = any(part.get("annotations") for part in parts)
         if parts and not has_own and item_type(item) == "message":
-            # Some servers tell them in events alone; the text that ends last has them.
+            # Some servers tell citations in events alone.
             cited = {**parts[-1], "annotations": citations}
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
@@ -601,9 +601,8 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
-            if (
-                not error
-            ):  # a filter of Azure's may tell no more than that it stopped it
+            if not error:
+                # A filter of Azure's may tell no more than that it stopped it.
                 reason = as_mapping(response.get("incomplete_details")).get("reason")
                 filters = content_parts(response.get("content_filters"))
                 is_blocked = any(row.get("blocked") is True for row in filters)
