@@ -551,7 +551,7 @@ class ResponseState:
         parts = content_parts(item.get("content")) if citations else []
         has_own = any(part.get("annotations") for part in parts)
         if parts and not has_own and item_type(item) == "message":
-            # Some servers tell them in events alone; the text that ends last has them.
+            # Some servers tell citations in events alone.
             cited = {**parts[-1], "annotations": citations}
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
