@@ -47,7 +47,7 @@ from owui_chat.render.chunks import Chunk, whole_characters
 from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from sandbox.workspaces import WorkspaceKey
-from shells.audit_log import AuditLog, open_audit_log
+from shells.audit_log import AuditLog
 from shells.caller import left_out_line
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
@@ -163,12 +163,10 @@ async def _open_run(
     ):
         store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
-        expert = call.settings.expert
-        audit = open_audit_log(expert, log, endpoint.host)
+        audit = AuditLog(call.settings.expert, log, endpoint.host)
 
         def note_request(sent: ResponsesRequest) -> None:
-            if audit:
-                audit.note_request(sent)
+            audit.note_request(sent)
             _log_left_out(call, sent)
 
         emits_thoughts = request.parameters.emit_intermediate_thoughts
@@ -213,10 +211,9 @@ def _log_left_out(call: PipelineCall, sent: ResponsesRequest) -> None:
             call.log.warn(f"{who}: {error}")
 
 
-def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
-    if audit:
-        audit.note_end(ended)
+    audit.note_end(ended)
     is_admin = call.caller.reads_reasons
     ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
     # Nothing here compares a request with that of an earlier response.
@@ -255,9 +252,8 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
-    audit = open_audit_log(call.settings.expert, log, endpoint.host)
-    if audit:
-        audit.note_request(repaired)
+    audit = AuditLog(call.settings.expert, log, endpoint.host)
+    audit.note_request(repaired)
     limits = build_limits(call, question)
     events = run(repaired, endpoint, call.shared.connections, limits)
     async with aclosing(events):
