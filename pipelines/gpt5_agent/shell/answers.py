@@ -48,7 +48,7 @@ from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from sandbox.workspaces import WorkspaceKey
 from shells.audit_log import AuditLog
-from shells.caller import left_out_line
+from shells.caller import log_left_out
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.metadata import RunMetadata
@@ -202,12 +202,9 @@ def _log_left_out(call: PipelineCall, sent: ResponsesRequest) -> None:
     asked = {key: call.body[key] for key in call.body if key not in of_agents}
     reasons, errors = left_out_parameters(asked, sent)
     who = call.caller.name_in_log
-    is_new = call.shared.logged.first_time
-    line = left_out_line(who, reasons, is_new, "")
-    if line:
-        call.log.note(line)
+    log_left_out(call.log, who, reasons, call.shared.logged)
     for error in errors:
-        if is_new(f"{who}: {error}"):
+        if call.shared.logged.first_time(f"{who}: {error}"):
             call.log.warn(f"{who}: {error}")
 
 
