@@ -98,9 +98,9 @@ from owui_manifold.prepare.python_files import (
 )
 from owui_manifold.prepare.request import (
     Prepared,
+    build_with_allowed_effort,
     learned_repairs,
     offered_tools,
-    other_allowed_effort,
     request_settings,
     wait_message,
     with_cache_comparison,
@@ -125,11 +125,15 @@ async def build_chat_request(call: Call) -> Prepared:
     # The chat as the host gives it.
     chat, summary = await _read_chat(call, keys, size)
 
-    # The model, the tools that it is offered, and what an agent is told of them.
+    # The model, the tools that it is offered, and what is told of them.
     model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
-    instructions = _told_instructions(call, model, tools, chat.instructions)
-    chat = chat._replace(instructions=instructions)
+    told = chat.instructions
+    if call.agent:
+        check_agent_model(call.agent, model)
+        told = agent_instructions(call.agent, model, told, tools, call.host)
+    told = "\n\n".join(text for text in (told, image_hint(call, model)) if text)
+    chat = chat._replace(instructions=told)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     rows = await _host_messages(call, stored, size)
@@ -266,18 +270,6 @@ async def _choose_model(
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
 
-def _told_instructions(
-    call: Call, model: ResolvedModel, tools: OfferedTools, given: str
-) -> str:
-    """Return the instructions: those of the chat, of an agent, and of pictures."""
-    told = given
-    if call.agent:
-        check_agent_model(call.agent, model)
-        told = agent_instructions(call.agent, model, given, tools, call.host)
-    hint = image_hint(call, model)
-    return "\n\n".join(text for text in (told, hint) if text)
-
-
 async def _host_messages(
     call: Call, stored: StoredChat | None, size: int
 ) -> JsonObject:
@@ -407,11 +399,11 @@ def _first_fields(
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
     agent = call.agent.parameters if call.agent else None
-    request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
-    effort = other_allowed_effort(call, model.facts, request)
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
+
+    def build(given: JsonObject) -> ResponsesRequest:
+        return build_fields(model, given, settings, agent, is_empty=not chat.parts)
+
+    request = build_with_allowed_effort(call, model.facts, body, build)
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
