@@ -73,6 +73,7 @@ from owui_chat.messages import (
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
+from owui_manifold.call.agent import check_agent_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import Call
 from owui_manifold.call.research import RESEARCH_BEGINNING, research_body
@@ -82,7 +83,6 @@ from owui_manifold.host.open_webui import (
     require_floor,
     shown_messages,
 )
-from owui_manifold.prepare.agent import agent_instructions, check_agent_model
 from owui_manifold.prepare.files import (
     add_documents,
     document_ids,
@@ -110,6 +110,8 @@ from owui_manifold.prepare.toolset import chat_toolset
 from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import StoredAnswer
+from strategies.instructions import build_strategy_instructions
+from strategies.policy import choose_style
 
 
 async def build_chat_request(call: Call) -> Prepared:
@@ -130,8 +132,14 @@ async def build_chat_request(call: Call) -> Prepared:
     tools = offered_tools(call, model)
     told = chat.instructions
     if call.agent:
+        # The policies are instructions like any others: where the switch goes on or off
+        # in a chat, `_keep_prefix` keeps what was sent, and tells what has changed.
         check_agent_model(call.agent, model)
-        told = agent_instructions(call.agent, model, told, tools, call.host)
+        parameters = call.agent.parameters
+        style = choose_style(parameters.policy_style, model.family)
+        offered = {str(tool.get("name")) for tool in tools.items}
+        builtin = {name for name in offered if call.host.is_builtin(name)}
+        told = build_strategy_instructions(parameters, style, told, builtin)
     told = "\n\n".join(text for text in (told, image_hint(call, model)) if text)
     chat = chat._replace(instructions=told)
 
