@@ -160,7 +160,7 @@ class Pipeline:
         kept, left_out = select_keys(body, settings.expert.caller_may_set)
         reasons = dict.fromkeys(left_out, "")
         logged = self._shared.logged
-        log_left_out(log, caller.name_in_log, reasons, logged, PERMISSION_ADVICE)
+        log_left_out(log, caller, reasons, logged, PERMISSION_ADVICE)
         self._log_problems(settings, log)
         call = PipelineCall(
             strategy=model_id,

@@ -91,6 +91,11 @@ class ChatCaller(NamedTuple):
         return bool(self.chat_id and self.message_id)
 
     @property
+    def name_in_log(self) -> str:
+        """What the log calls whoever asks."""
+        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(CHANNEL)
@@ -128,7 +133,7 @@ PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set
 
 def log_left_out(
     log: AnswerLog,
-    who: str,
+    caller: ChatCaller,
     left_out: Mapping[str, str],
     logged: RecentTexts,
     advice: str = "",
@@ -138,6 +143,7 @@ def log_left_out(
     `left_out` has the reason of each name, if the advice does not say it. Each name is
     logged once per caller: a client sends the same settings again and again.
     """
+    who = caller.name_in_log
     new: list[str] = []
     for name, reason in left_out.items():
         shown = name[:_LONGEST_LEFT_OUT]

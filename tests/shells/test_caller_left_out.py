@@ -4,7 +4,7 @@ import pytest
 
 from openai_responses.recent_texts import RecentTexts
 from shells.answer_log import AnswerLog, LogLevel
-from shells.caller import MAY_SET_KEY, PERMISSION_ADVICE, log_left_out
+from shells.caller import MAY_SET_KEY, PERMISSION_ADVICE, ChatCaller, log_left_out
 from shells.valve_texts import unknown_words
 
 
@@ -24,11 +24,11 @@ def test_each_setting_of_a_caller_is_logged_once() -> None:
     left_out = {"metadata": "stored at OpenAI"}
     log = LinesOfLog()
 
-    log_left_out(log, "user u-1", left_out, logged, PERMISSION_ADVICE)
-    log_left_out(log, "user u-1", left_out, logged, PERMISSION_ADVICE)
+    log_left_out(log, ChatCaller(user_id="u-1"), left_out, logged, PERMISSION_ADVICE)
+    log_left_out(log, ChatCaller(user_id="u-1"), left_out, logged, PERMISSION_ADVICE)
     more = {**left_out, "tools web_search": ""}
-    log_left_out(log, "user u-1", more, logged, PERMISSION_ADVICE)
-    log_left_out(log, "user u-2", left_out, logged, PERMISSION_ADVICE)
+    log_left_out(log, ChatCaller(user_id="u-1"), more, logged, PERMISSION_ADVICE)
+    log_left_out(log, ChatCaller(user_id="u-2"), left_out, logged, PERMISSION_ADVICE)
 
     what_to_do = "(caller_may_set in EXPERT_JSON says what a request may set)"
     beginning = "WARNING left out of requests of user"
@@ -44,7 +44,7 @@ def test_line_has_an_end_whatever_a_caller_sends() -> None:
     left_out = {f"{number:02}{'x' * 500}": "unknown" for number in range(99)}
     log = LinesOfLog()
 
-    log_left_out(log, "user u-1", left_out, RecentTexts())
+    log_left_out(log, ChatCaller(user_id="u-1"), left_out, RecentTexts())
 
     [line] = log.lines
     assert line.startswith("INFO left out of requests of user u-1: ")

@@ -164,8 +164,7 @@ class ArrivedCall:
 
         With `advice`, an administrator can change that.
         """
-        who = f"user {self.caller.user_id}"
-        log_left_out(self.log, who, left_out, self.memory.left_out, advice)
+        log_left_out(self.log, self.caller, left_out, self.memory.left_out, advice)
 
 
 @dataclass(frozen=True, kw_only=True)
