@@ -51,7 +51,7 @@ from openai_responses.json_input import as_mapping, value_at
 from openai_responses.ulid import new_ulid
 from owui_chat.render.chunks import error_chunk
 from owui_chat.storage.signature import Sign, is_signed, sign_object, signer
-from shells.caller import left_out_line
+from shells.caller import PERMISSION_ADVICE, log_left_out
 from strategies.parameters import STRATEGY_NAMES
 
 _MIN_THREADS = 400
@@ -159,10 +159,8 @@ class Pipeline:
         log = _new_log()
         kept, left_out = select_keys(body, settings.expert.caller_may_set)
         reasons = dict.fromkeys(left_out, "")
-        is_new = self._shared.logged.first_time
-        line = left_out_line(caller.name_in_log, reasons, is_new)
-        if line:
-            log.warn(line)
+        logged = self._shared.logged
+        log_left_out(log, caller, reasons, logged, PERMISSION_ADVICE)
         self._log_problems(settings, log)
         call = PipelineCall(
             strategy=model_id,

@@ -33,11 +33,6 @@ class PipelineCaller(ChatCaller):
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
     @property
-    def name_in_log(self) -> str:
-        """What the log calls whoever asks."""
-        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
-
-    @property
     def answer(self) -> str:
         """The key of what is kept for one answer; empty without a chat."""
         return f"{self.workspace}/{self.message_id}" if self.chat_id else ""

@@ -8,6 +8,7 @@ from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import CallLimits
 from openai_responses.models.resolve import ResolvedModel
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.requests.build import (
     ResponsesRequest,
     Settings,
@@ -18,6 +19,8 @@ from openai_responses.requests.parameters import given_values
 from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
+from shells.answer_log import AnswerLog
+from shells.caller import ChatCaller, log_left_out
 from shells.tool_valves import ToolTimeouts
 from strategies.parameters import StrategyParameters
 
@@ -60,12 +63,16 @@ def settings_of_valves(
     )
 
 
-def left_out_parameters(
-    asked: JsonObject, request: ResponsesRequest
-) -> tuple[dict[str, str], list[str]]:
-    """Return the parameters that are asked for and not sent, with the reason of each.
+def log_unsent_parameters(
+    log: AnswerLog,
+    caller: ChatCaller,
+    asked: JsonObject,
+    request: ResponsesRequest,
+    logged: RecentTexts,
+) -> None:
+    """Log what is asked for and not sent, and values that no API takes, each once a day.
 
-    With them the messages about values that no API takes.
+    An administrator can do nothing about the former.
     """
     missing, errors = unsent_parameters(asked, request)
     reasons: dict[str, str] = {}
@@ -73,7 +80,11 @@ def left_out_parameters(
         reasons[name] = "not known to the API"
         if is_api_parameter(name):
             reasons[name] = f"not taken by {request.model}"
-    return reasons, errors
+    log_left_out(log, caller, reasons, logged)
+    for error in errors:
+        line = f"{caller.name_in_log}: {error}"
+        if logged.first_time(line):
+            log.warn(line)
 
 
 def request_timeouts(

@@ -27,7 +27,7 @@ from manifold.views import (
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import COMPLETED, CUT
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, text_message
+from openai_responses.items import text_message
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.events import RunDone, ToolOutput
 from openai_responses.transport.connections import Connections
@@ -219,8 +219,9 @@ class Pipe:
     async def _complete(self, call: ArrivedCall, fault: Exception | None) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
-        The host would show the text of an exception. To a plain client nothing but an
-        error is an HTTP error: with status 200 it would be taken for an answer.
+        The host would show the text of an exception. A plain client gets the status of a
+        failure, with what there is of an answer: with status 200 it would be taken for a
+        whole one.
         """
         emit = call.page_emitter()
         has_lines = emit is not None and not call.caller.is_in_channel
@@ -239,8 +240,21 @@ class Pipe:
                 return result
             response = failure_response()
             return failed_answer(response, result, exception_status(error), {})
-        await _wait_to_store(call.caller)
-        return _whole_result(call.caller, ended, view)
+        caller = call.caller
+        await _wait_to_store(caller)
+        if caller.is_open_webui:
+            has_advice = bool(view.advice)
+            return page_result(ended, caller.host_model, view, has_advice=has_advice)
+        result = whole_completion(
+            ended, caller.host_model, view.report, has_format=caller.wants_format
+        )
+        if caller.reads_older_calls:
+            result = in_older_form(result)
+        if not has_failed(ended.ending):
+            return result
+        response = failure_response()
+        headers = failure_headers(ended)
+        return failed_answer(response, result, ending_status(ended), headers)
 
     async def _do_task(self, call: ArrivedCall, fault: Exception | None) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
@@ -329,13 +343,24 @@ class Pipe:
         What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
-        async with aclosing(_end_open_messages(events)) as whole_events:
-            async for event in whole_events:
-                for chunk in view.render(event):
-                    if emit and "event" in chunk:
-                        await emit(chunk["event"])
+        messages = OpenMessages()
+        async with aclosing(events):
+            async for event in events:
+                messages.note(event)
+                whole: list[AnswerEvent] = [event]
                 if isinstance(event, RunDone):
                     ended = event
+                    if event.ending.is_failure:
+                        # A stream's reader has the text of messages that were cut; a
+                        # whole answer has only what ended.
+                        cut = messages.end()
+                        items = [end.item for end in cut]
+                        ended = event._replace(output=(*event.output, *items))
+                        whole = [*cut, ended]
+                for shown in whole:
+                    for chunk in view.render(shown):
+                        if emit and "event" in chunk:
+                            await emit(chunk["event"])
         return ended
 
 
@@ -346,47 +371,7 @@ def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:
     )
 
 
-def _whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
-    """Return the whole answer at once; Open WebUI also gets the output items.
-
-    A program gets the status of a failure, and what there is of an answer with it.
-    """
-    if caller.is_open_webui:
-        has_advice = bool(view.advice)
-        return page_result(ended, caller.host_model, view, has_advice=has_advice)
-    result = whole_completion(
-        ended, caller.host_model, view.report, has_format=caller.wants_format
-    )
-    if caller.reads_older_calls:
-        result = in_older_form(result)
-    if not has_failed(ended.ending):
-        return result
-    response = failure_response()
-    return failed_answer(response, result, ending_status(ended), failure_headers(ended))
-
-
 async def _wait_to_store(caller: Caller) -> None:
     """Wait for the host's database before the host stores something of an answer."""
     if caller.may_have_row:
         await wait_for_database(caller.chat_id)
-
-
-async def _end_open_messages(
-    events: AsyncGenerator[AnswerEvent, None],
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the events; messages that a failure left open end before the run.
-
-    Whoever reads a stream has their text by then. A whole answer has only what ended.
-    """
-    messages = OpenMessages()
-    async with aclosing(events):
-        async for event in events:
-            messages.note(event)
-            if isinstance(event, RunDone) and event.ending.is_failure:
-                cut: list[Item] = []
-                for end in messages.end():
-                    yield end
-                    cut.append(end.item)
-                yield event._replace(output=(*event.output, *cut))
-            else:
-                yield event

@@ -10,15 +10,19 @@ from shells.answer_log import AnswerLog
 
 
 class AuditLog:
-    """Writes the lines about a run to the server's log."""
+    """Writes the lines about a run at `host`, if setting or environment turn it on."""
 
-    def __init__(self, log: AnswerLog, host: str) -> None:
+    def __init__(self, keys: ExpertKeys, log: AnswerLog, host: str) -> None:
+        in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        self._is_on = keys.audit_log or in_environment == "true"
         self._log = log
         self._host = host
         self._audited: AuditedRequest | None = None
 
     def note_request(self, request: ResponsesRequest) -> None:
         """Write the line about the first request of the run."""
+        if not self._is_on:
+            return
         payload = request.payload()
         self._audited = AuditedRequest(payload, self._host, self._log.run_id)
         self._log.audit(self._audited.request_line())
@@ -33,13 +37,3 @@ class AuditLog:
         else:
             line = self._audited.error_line(trace.error, trace.status, trace.request_id)
         self._log.audit(line)
-
-
-def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
-    """Return what writes the audit log of a run at `host`; None if it is off.
-
-    Setting or environment turn it on.
-    """
-    in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-    is_on = keys.audit_log or in_environment == "true"
-    return AuditLog(log, host) if is_on else None

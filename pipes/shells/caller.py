@@ -1,9 +1,11 @@
 """Who asks, as Open WebUI says it to both shells, and what callers may not set."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
+from openai_responses.recent_texts import RecentTexts
+from shells.answer_log import AnswerLog, LogLevel
 
 HOST_TASKS = frozenset(
     {
@@ -89,6 +91,11 @@ class ChatCaller(NamedTuple):
         return bool(self.chat_id and self.message_id)
 
     @property
+    def name_in_log(self) -> str:
+        """What the log calls whoever asks."""
+        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(CHANNEL)
@@ -124,22 +131,25 @@ _MAX_LEFT_OUT = 50
 PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 
 
-def left_out_line(
-    who: str,
+def log_left_out(
+    log: AnswerLog,
+    caller: ChatCaller,
     left_out: Mapping[str, str],
-    is_new: Callable[[str], bool],
-    advice: str = PERMISSION_ADVICE,
-) -> str:
-    """Return the line of the log about what a request lost.
+    logged: RecentTexts,
+    advice: str = "",
+) -> None:
+    """Log what a request lost, a warning if an administrator can follow an `advice`.
 
     `left_out` has the reason of each name, if the advice does not say it. Each name is
     logged once per caller: a client sends the same settings again and again.
     """
+    who = caller.name_in_log
     new: list[str] = []
     for name, reason in left_out.items():
         shown = name[:_LONGEST_LEFT_OUT]
-        if is_new(f"{who}: {shown}"):
+        if logged.first_time(f"{who}: {shown}"):
             new.append(f"{shown} ({reason})" if reason else shown)
-    if not new:
-        return ""
-    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+    if new:
+        names = ", ".join(new[:_MAX_LEFT_OUT])
+        level: LogLevel = "WARNING" if advice else "INFO"
+        log.line(level, f"left out of requests of {who}: {names}{advice}")

@@ -15,7 +15,6 @@ from openai_responses.loop.arguments import check_arguments
 from openai_responses.loop.tools import (
     CallableTools,
     CallJudge,
-    CallKind,
     Judgment,
     ToolResult,
     Verdict,
@@ -46,6 +45,9 @@ class GuardedTools:
     ) -> None:
         """Start without failures; `next_judge` decides about the calls left over."""
         self._tools = tools
+        self.parameters = tools.parameters
+        self.resolve_call = tools.resolve_call
+        self.call_kind = tools.call_kind
         self._next_judge = next_judge
         self._failed: set[str] = set()
         """The signatures of the calls that raised."""
@@ -53,7 +55,7 @@ class GuardedTools:
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._tools.parameters(name)
+        schema = self.parameters(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
@@ -90,20 +92,6 @@ class GuardedTools:
         with suppress(ValueError):
             self._failed.add(self._signature(name, parse_arguments(call)))
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-        return self._tools.call_kind(name)
-
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
@@ -122,7 +110,7 @@ class GuardedTools:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is equal for calls with the same checked arguments."""
-        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        checked, _ = check_arguments(arguments, self.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 

@@ -14,7 +14,7 @@ from openai_responses.requests.build import Settings, build_request
 from owui_manifold.call.log import RunLog
 from settings.expert_keys import ExpertKeys
 from shells.answer_log import AnswerLog
-from shells.audit_log import open_audit_log
+from shells.audit_log import AuditLog
 
 KEY = "sk-canary-7c1e5f"
 DIARY = "my secret diary"
@@ -32,8 +32,7 @@ def test_lines_of_a_run_have_the_servers_id_and_ours(
 ) -> None:
     """The server names its response; before it answers, the name is unknown."""
     request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
-    audit = open_audit_log(ExpertKeys(audit_log=True), LOGS[shell], "api.openai.com")
-    assert audit
+    audit = AuditLog(ExpertKeys(audit_log=True), LOGS[shell], "api.openai.com")
 
     audit.note_end(RunDone(CUT))  # nothing was sent yet
     audit.note_request(request)
@@ -53,20 +52,16 @@ def test_lines_of_a_run_have_the_servers_id_and_ours(
     assert KEY not in caplog.text
 
 
-def test_audit_lines_are_in_the_servers_log_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """If they are wanted at all."""
+def test_audit_lines_are_in_the_servers_log_alone() -> None:
     log = RunLog("DEBUG", [], "RUN1")
     log.audit("{}")
     assert log.text() == ""
-    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
-    assert open_audit_log(ExpertKeys(), log, "host") is None
 
 
 @pytest.mark.parametrize(
     ("setting", "environment", "writes"),
     [
+        (False, None, False),
         (False, "", False),
         (True, "", True),
         (False, "true", True),
@@ -77,14 +72,24 @@ def test_audit_lines_are_in_the_servers_log_alone(
     ],
 )
 def test_audit_log_is_on_by_setting_or_environment(
-    setting: bool, environment: str, writes: bool, monkeypatch: pytest.MonkeyPatch
+    setting: bool,
+    environment: str | None,
+    writes: bool,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One of them is enough; the variable is on by one word alone."""
-    monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
+    request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
+    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+    if environment is not None:
+        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
 
     for log in LOGS.values():
-        audit = open_audit_log(ExpertKeys(audit_log=setting), log, "host")
-        assert (audit is not None) is writes
+        caplog.clear()
+        audit = AuditLog(ExpertKeys(audit_log=setting), log, "host")
+        audit.note_request(request)
+        audit.note_end(RunDone(COMPLETED))
+        assert len(caplog.messages) == (2 if writes else 0)
 
 
 @pytest.mark.parametrize("shell", LOGS)
@@ -100,8 +105,7 @@ def test_answer_that_reached_a_limit_is_a_success(
 ) -> None:
     """The server answered; only the error lines are looked at after a fault."""
     request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
-    audit = open_audit_log(ExpertKeys(audit_log=True), LOGS["pipe"], "api.openai.com")
-    assert audit
+    audit = AuditLog(ExpertKeys(audit_log=True), LOGS["pipe"], "api.openai.com")
 
     audit.note_request(request)
     audit.note_end(RunDone(Ending("incomplete", "max_output_tokens", "It is cut.")))

@@ -186,17 +186,13 @@ class _Agent:
                 yield event
             case Status():
                 yield log_status(self._request.log, event)
-            case ItemAdded() if is_call(event.item):
-                if event.item is self._judge.question:
+            case ItemAdded() | ItemDone() if is_call(event.item):
+                is_question = event.item is self._judge.question
+                if is_question and isinstance(event, ItemAdded):
                     yield from self._judge.requests
-                yield event._replace(
-                    item=self._prepared.tools.with_own_name(event.item)
-                )
-            case ItemDone() if is_call(event.item):
-                yield event._replace(
-                    item=self._prepared.tools.with_own_name(event.item)
-                )
-                if event.item is self._judge.question:
+                named = self._prepared.tools.with_own_name(event.item)
+                yield event._replace(item=named)
+                if is_question and isinstance(event, ItemDone):
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 from gpt5_agent.agent.delegation import DELEGATE
 from gpt5_agent.agent.earlier_rounds import (
     EarlierRounds,
-    Turns,
     drop_last_turn_details,
     read_chat_notes,
     read_earlier_rounds,
@@ -30,7 +29,7 @@ from manifold.preparation import (
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, text_message
 from openai_responses.json_input import JsonObject, as_list, value_at
-from openai_responses.loop.tools import CallKind, ToolResult
+from openai_responses.loop.tools import CallKind
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
@@ -63,13 +62,10 @@ class AgentTools:
         """`host_schemas` has the arguments of the host's tools, by their own names."""
         self.own_names = own.schemas.keys()
         self.host_names = host_schemas.keys()
+        self.with_own_name = names.with_own_name
+        self.call = own.call
         self._names = names
-        self._own = own
         self._schemas = {**host_schemas, **own.schemas}
-
-    def with_own_name(self, call: Item) -> Item:
-        """Return a call under the tool's own name."""
-        return self._names.with_own_name(call)
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments, or None for an unknown tool."""
@@ -85,10 +81,6 @@ class AgentTools:
         """Return what limits the calls of a tool: tasks have limits of their own."""
         is_task = self._names.own_name(name) == DELEGATE
         return "task" if is_task else "limited"
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool by its own name."""
-        return await self._own.call(name, arguments)
 
 
 class PreparedRun(NamedTuple):
@@ -122,12 +114,27 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     turns = read_turns(request.messages, sign)
     earlier = read_earlier_rounds(request.messages, turns, sign)
     noted_style, permissions = read_chat_notes(turns)
-    chat = _read_chat(request, turns, earlier)
+    messages: Sequence[Message] = request.messages
+    if earlier.open_turn:  # it is put at the end of the input
+        messages = drop_last_turn_details(messages, turns)
+    chat = parse_chat(
+        drop_question_calls(messages),
+        sign,
+        parameters,
+        has_wish=request.has_wish,
+        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
+    )
+    chat = chat._replace(parts=without_commands(chat.parts))
 
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
     first_request = _build_fields(request, tools, request.body, is_empty=not chat.parts)
-    host_schemas = _host_schemas(request, tools)
+    own_names = {tool.name for tool in request.own_tools.tools}
+    host_schemas: dict[str, Mapping[str, Any]] = {}
+    for tool in tools.items:
+        name = tools.names.own_name(str(tool["name"]))
+        if name not in own_names:
+            host_schemas[name] = tool.get("parameters") or {}
     # The tools of another client are its own, whatever their names.
     is_open_webui = request.caller.is_open_webui
     style = noted_style or choose_style(parameters.policy_style, model.family)
@@ -161,34 +168,6 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
-
-
-def _read_chat(request: AgentRequest, turns: Turns, earlier: EarlierRounds) -> Chat:
-    """Return the chat without what is read elsewhere: calls that wait, our questions."""
-    messages: Sequence[Message] = request.messages
-    if earlier.open_turn:
-        messages = drop_last_turn_details(messages, turns)
-    chat = parse_chat(
-        drop_question_calls(messages),
-        request.sign,
-        request.parameters,
-        has_wish=request.has_wish,
-        with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
-    )
-    return chat._replace(parts=without_commands(chat.parts))
-
-
-def _host_schemas(
-    request: AgentRequest, tools: OfferedTools
-) -> dict[str, Mapping[str, Any]]:
-    """Return the arguments of the host's tools, by the tools' own names."""
-    own_names = {tool.name for tool in request.own_tools.tools}
-    schemas: dict[str, Mapping[str, Any]] = {}
-    for tool in tools.items:
-        name = tools.names.own_name(str(tool["name"]))
-        if name not in own_names:
-            schemas[name] = tool.get("parameters") or {}
-    return schemas
 
 
 def _build_items(

@@ -4,7 +4,7 @@ Nothing is raised: an exception would remove what is already shown.
 """
 
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing
 from functools import partial
 from typing import Any
 
@@ -22,7 +22,7 @@ from gpt5_agent.shell.call import (
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
 from manifold.learning import RepairLearning, repair_scope
-from manifold.request_settings import left_out_parameters
+from manifold.request_settings import log_unsent_parameters
 from manifold.views import (
     client_view,
     failure_chunks,
@@ -47,8 +47,7 @@ from owui_chat.render.chunks import Chunk, whole_characters
 from owui_chat.render.client_errors import exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text
 from sandbox.workspaces import WorkspaceKey
-from shells.audit_log import AuditLog, open_audit_log
-from shells.caller import left_out_line
+from shells.audit_log import AuditLog
 from shells.failures import report_exception, report_run
 from shells.valve_messages import PIPELINE_SHELL
 from strategies.metadata import RunMetadata
@@ -56,7 +55,6 @@ from strategies.parameters import PARAMETERS
 
 DONE_LINE = "data: [DONE]"
 
-_Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
 
@@ -86,8 +84,8 @@ async def _stream_answer(
                     for chunk in view.render(task_event):
                         yield readable_chunk(chunk, call.caller)
         else:
-            async with _open_run(call, client) as (events, renderer):
-                async for event in events:
+            async with aclosing(_run_events(call, client)) as events:
+                async for renderer, event in events:
                     for chunk in renderer.show(event):
                         yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
@@ -103,8 +101,8 @@ async def answer_once(call: PipelineCall) -> Any:
         if call.caller.task:
             result = await _run_task(call)
         else:
-            async with _open_run(call) as (events, renderer):
-                async for event in events:
+            async with aclosing(_run_events(call, None)) as events:
+                async for renderer, event in events:
                     for _ in renderer.show(event):
                         pass
             result = renderer.result(call.caller.host_model)
@@ -141,21 +139,19 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
     return log_refusal(call.log, call.strategy, model, error)
 
 
-@asynccontextmanager
-async def _open_run(
-    call: PipelineCall, client: ChunkRenderer | None = None
-) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events and their renderer.
+async def _run_events(
+    call: PipelineCall, client: ChunkRenderer | None
+) -> AsyncGenerator[tuple[_Renderer, AgentEvent], None]:
+    """Yield the events of an agent's answer, each with what renders all of them.
 
     The renderer of a program continues that of a `client`, if there is one.
     """
     caller = call.caller
     log = call.log
-    valves = call.valves
-    endpoint = build_endpoint(valves, log)
+    endpoint = build_endpoint(call.valves, log)
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.attached.files
-    host_files = open_host_files(valves, caller.user_id, attached, log)
+    host_files = open_host_files(call.valves, caller.user_id, attached, log)
     lend_tools = call.shared.own_tools.lend_tools
     async with (
         aclosing(host_files) as files,
@@ -163,13 +159,13 @@ async def _open_run(
     ):
         store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
-        expert = call.settings.expert
-        audit = open_audit_log(expert, log, endpoint.host)
+        audit = AuditLog(call.settings.expert, log, endpoint.host)
 
         def note_request(sent: ResponsesRequest) -> None:
-            if audit:
-                audit.note_request(sent)
-            _log_left_out(call, sent)
+            audit.note_request(sent)
+            of_agents = {row.request_key for row in PARAMETERS.values()}
+            asked = {key: call.body[key] for key in call.body if key not in of_agents}
+            log_unsent_parameters(log, caller, asked, sent, call.shared.logged)
 
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
@@ -185,38 +181,18 @@ async def _open_run(
         else:
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
-        async def reported_events() -> _Events:
-            connect = partial(connect_provider, call)
-            async with aclosing(run_agent(request, connect, note_request)) as events:
-                async for event in events:
-                    if isinstance(event, RunDone):
-                        yield _reported(call, event, audit)
-                    else:
-                        yield event
-
-        async with aclosing(reported_events()) as events:
-            yield events, renderer
+        connect = partial(connect_provider, call)
+        async with aclosing(run_agent(request, connect, note_request)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    yield renderer, _reported(call, event, audit)
+                else:
+                    yield renderer, event
 
 
-def _log_left_out(call: PipelineCall, sent: ResponsesRequest) -> None:
-    """Log what is asked for and not sent, each once a day for a caller."""
-    of_agents = {row.request_key for row in PARAMETERS.values()}
-    asked = {key: call.body[key] for key in call.body if key not in of_agents}
-    reasons, errors = left_out_parameters(asked, sent)
-    who = call.caller.name_in_log
-    is_new = call.shared.logged.first_time
-    line = left_out_line(who, reasons, is_new, "")
-    if line:
-        call.log.note(line)
-    for error in errors:
-        if is_new(f"{who}: {error}"):
-            call.log.warn(f"{who}: {error}")
-
-
-def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
-    if audit:
-        audit.note_end(ended)
+    audit.note_end(ended)
     is_admin = call.caller.reads_reasons
     ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
     # Nothing here compares a request with that of an earlier response.
@@ -255,9 +231,8 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
-    audit = open_audit_log(call.settings.expert, log, endpoint.host)
-    if audit:
-        audit.note_request(repaired)
+    audit = AuditLog(call.settings.expert, log, endpoint.host)
+    audit.note_request(repaired)
     limits = build_limits(call, question)
     events = run(repaired, endpoint, call.shared.connections, limits)
     async with aclosing(events):

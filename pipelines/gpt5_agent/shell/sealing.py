@@ -52,12 +52,10 @@ def seal_values(typed: str) -> str:
     values = parse_json_object(typed.strip())
     if values is None:
         return seal_secret(typed)
-    sealed = {}
+    sealed = dict(values)
     for name, value in values.items():
         if isinstance(value, str):
             sealed[name] = seal_secret(value)
-        else:
-            sealed[name] = value
     return json.dumps(sealed)
 
 

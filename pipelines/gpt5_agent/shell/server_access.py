@@ -135,9 +135,8 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         if secret != stored:
             changed[_HEADERS] = secret
     else:
-        usable: dict[str, Any] = {}
+        usable = dict(headers)
         for name, value in headers.items():
-            usable[name] = value
             if isinstance(value, str):
                 usable[name] = _usable_secret(value, _HEADERS, allowed)
         if usable != headers:

@@ -62,10 +62,8 @@ def _build_listener_chunk(
     return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
 
 
-def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
-    if not isinstance(event, ToolOutput):
-        return
     images = [
         {"type": "image_url", "image_url": {"url": url}}
         for url in event.card.get("images", ())
@@ -74,10 +72,8 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def _read_note(event: RunEvent) -> str:
-    """Return what the user reads of the files of a tool; empty for other events."""
-    if not isinstance(event, ToolOutput):
-        return ""
+def _read_note(event: ToolOutput) -> str:
+    """Return what the user reads of the files of a tool."""
     return "\n\n".join(event.card.get("notes", ()))
 
 
@@ -178,8 +174,9 @@ class HostRenderer:
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))
-                yield from self._render_note(_read_note(event))
-                yield from _build_image_chunks(event)
+                if isinstance(event, ToolOutput):
+                    yield from self._render_note(_read_note(event))
+                    yield from _build_image_chunks(event)
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
@@ -268,6 +265,8 @@ class ClientRenderer:
                     elif isinstance(shown, RunDone):
                         self._run_end = shown
                     yield from self._chunks.render(shown)
+                if not isinstance(event, ToolOutput):
+                    return
                 note = _read_note(event)
                 if note:
                     index = self._texts.new_index()

@@ -17,6 +17,7 @@ from openai_responses.models.resolve import (
     ResolvedModel,
     resolve_model,
 )
+from shells.valve_messages import PIPE_SHELL, valve_error
 from shells.valve_texts import read_json_valve
 from strategies.parameters import (
     DEFAULTS,
@@ -88,6 +89,13 @@ def find_agent(
     if is_switched:
         return AgentMode(_STRATEGY_OF_SWITCH, parameters, is_listed=False)
     return None
+
+
+def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
+    """Raise InvalidRequest if the model of a listed agent cannot call tools."""
+    if agent.is_listed and not model.facts.functions:
+        problem = f"AGENT_JSON: the model {model.id} cannot call tools"
+        raise valve_error(problem, PIPE_SHELL, '{"model": "gpt-6.1-sol"}')
 
 
 def answering_name(model: str, parameters: StrategyParameters) -> str:

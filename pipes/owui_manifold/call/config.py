@@ -151,7 +151,11 @@ def read_config(
                 changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
 
-    maps_search = valves.MAP_WEB_SEARCH and _asks_for_search(metadata)
+    # With legacy function calling the host has searched before it asks the model: a
+    # second, billed search would be for the same question.
+    is_searching = bool(value_at(metadata, "features", "web_search"))
+    can_search = is_searching and not calls_are_legacy(metadata)
+    maps_search = valves.MAP_WEB_SEARCH and can_search
     tool_kinds = _offered_kinds(own, effective, maps_search)
     remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
     return Config(
@@ -207,14 +211,9 @@ def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
     return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
-def _asks_for_search(metadata: JsonObject) -> bool:
-    """Say whether the page's own switch for searches is on, and can mean OpenAI's.
-
-    With legacy function calling the host has searched before it asks the model: a
-    second, billed search would be for the same question.
-    """
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    return bool(value_at(metadata, "features", "web_search")) and not is_legacy
+def calls_are_legacy(metadata: JsonObject) -> bool:
+    """Say whether the host runs tools by itself, before it asks the model."""
+    return bool(value_at(metadata, "params", "function_calling") == "legacy")
 
 
 def _offered_kinds(

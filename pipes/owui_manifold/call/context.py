@@ -25,7 +25,7 @@ from shells.caller import (
     CHANNEL,
     ChatCaller,
     is_program,
-    left_out_line,
+    log_left_out,
     uses_older_calls,
     wants_format,
     wants_usage_chunk,
@@ -164,12 +164,7 @@ class ArrivedCall:
 
         With `advice`, an administrator can change that.
         """
-        who = f"user {self.caller.user_id}"
-        line = left_out_line(who, left_out, self.memory.left_out.first_time, advice)
-        if line and advice:
-            self.log.warn(line)
-        elif line:
-            self.log.note(line)
+        log_left_out(self.log, self.caller, left_out, self.memory.left_out, advice)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,6 +73,7 @@ from owui_chat.messages import (
 from owui_chat.storage.output_carrier import restore_from_outputs, stored_outputs
 from owui_chat.storage.recorder import Carrier, RecordScope
 from owui_host.users import user_model
+from owui_manifold.call.agent import check_agent_model
 from owui_manifold.call.config import run_limits
 from owui_manifold.call.context import Call
 from owui_manifold.call.research import RESEARCH_BEGINNING, research_body
@@ -82,7 +83,6 @@ from owui_manifold.host.open_webui import (
     require_floor,
     shown_messages,
 )
-from owui_manifold.prepare.agent import agent_instructions, check_agent_model
 from owui_manifold.prepare.files import (
     add_documents,
     document_ids,
@@ -98,9 +98,9 @@ from owui_manifold.prepare.python_files import (
 )
 from owui_manifold.prepare.request import (
     Prepared,
+    build_with_allowed_effort,
     learned_repairs,
     offered_tools,
-    other_allowed_effort,
     request_settings,
     wait_message,
     with_cache_comparison,
@@ -110,6 +110,8 @@ from owui_manifold.prepare.toolset import chat_toolset
 from owui_manifold.store.keys import ChatKeys, chat_keys
 from owui_manifold.store.stored_chat import StoredChat, read_stored_chat
 from owui_manifold.store.writers import StoredAnswer
+from strategies.instructions import build_strategy_instructions
+from strategies.policy import choose_style
 
 
 async def build_chat_request(call: Call) -> Prepared:
@@ -125,11 +127,21 @@ async def build_chat_request(call: Call) -> Prepared:
     # The chat as the host gives it.
     chat, summary = await _read_chat(call, keys, size)
 
-    # The model, the tools that it is offered, and what an agent is told of them.
+    # The model, the tools that it is offered, and what is told of them.
     model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
-    instructions = _told_instructions(call, model, tools, chat.instructions)
-    chat = chat._replace(instructions=instructions)
+    told = chat.instructions
+    if call.agent:
+        # The policies are instructions like any others: where the switch goes on or off
+        # in a chat, `_keep_prefix` keeps what was sent, and tells what has changed.
+        check_agent_model(call.agent, model)
+        parameters = call.agent.parameters
+        style = choose_style(parameters.policy_style, model.family)
+        offered = {str(tool.get("name")) for tool in tools.items}
+        builtin = {name for name in offered if call.host.is_builtin(name)}
+        told = build_strategy_instructions(parameters, style, told, builtin)
+    told = "\n\n".join(text for text in (told, image_hint(call, model)) if text)
+    chat = chat._replace(instructions=told)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     rows = await _host_messages(call, stored, size)
@@ -266,18 +278,6 @@ async def _choose_model(
     return model._replace(facts=model.facts._replace(lacks=lacks)), reason
 
 
-def _told_instructions(
-    call: Call, model: ResolvedModel, tools: OfferedTools, given: str
-) -> str:
-    """Return the instructions: those of the chat, of an agent, and of pictures."""
-    told = given
-    if call.agent:
-        check_agent_model(call.agent, model)
-        told = agent_instructions(call.agent, model, given, tools, call.host)
-    hint = image_hint(call, model)
-    return "\n\n".join(text for text in (told, hint) if text)
-
-
 async def _host_messages(
     call: Call, stored: StoredChat | None, size: int
 ) -> JsonObject:
@@ -407,11 +407,11 @@ def _first_fields(
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
     agent = call.agent.parameters if call.agent else None
-    request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
-    effort = other_allowed_effort(call, model.facts, request)
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
+
+    def build(given: JsonObject) -> ResponsesRequest:
+        return build_fields(model, given, settings, agent, is_empty=not chat.parts)
+
+    request = build_with_allowed_effort(call, model.facts, body, build)
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]

@@ -4,7 +4,7 @@ from manifold.preparation import OfferedTools
 from openai_responses.items import tool_name
 from openai_responses.json_input import as_list, value_at
 from openai_responses.models.resolve import ResolvedModel, takes_hosted_tool
-from owui_manifold.call.config import may_change
+from owui_manifold.call.config import calls_are_legacy, may_change
 from owui_manifold.call.context import Call
 from owui_manifold.call.valves import TOOL_SETTINGS
 
@@ -53,9 +53,8 @@ def image_notice(call: Call, model: ResolvedModel, offered: OfferedTools) -> str
     """
     kind = "image_generation"
     metadata = call.host.metadata
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
     wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
-    if not wanted or is_legacy:
+    if not wanted or calls_are_legacy(metadata):
         return ""
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
     if any(tool_name(tool) in drawing for tool in offered.items):

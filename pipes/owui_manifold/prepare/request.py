@@ -1,6 +1,6 @@
 """What a request has in addition to the chat: tools, settings, limits of efforts."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import settings_of_valves
 from openai_responses.appended import APPENDED
 from openai_responses.items import Item, item_type
-from openai_responses.json_input import as_mapping, as_text, value_at
+from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Toolset
 from openai_responses.models.facts import ModelFacts
@@ -187,24 +187,26 @@ def with_cache_comparison(
     return request.model_copy(update={"prompt_cache_options": options})
 
 
-def other_allowed_effort(
-    call: Call, facts: ModelFacts, request: ResponsesRequest
-) -> str:
-    """Return the effort that the limits of a user allow instead of the request's.
-
-    Empty if they allow what is asked for.
-    """
+def build_with_allowed_effort(
+    call: Call,
+    facts: ModelFacts,
+    body: JsonObject,
+    build: Callable[[JsonObject], ResponsesRequest],
+) -> ResponsesRequest:
+    """Return the request of a body, with another effort if the user's limits say so."""
+    request = build(body)
     if call.account is None:
-        return ""
+        return request
     effort = (request.reasoning or {}).get("effort") or facts.default_effort
     known: Sequence[str] = ()
     if effort or facts.reasoning:
         known = facts.efforts or REASONING_EFFORTS
     allowed = call.account.limits.nearest_allowed_effort(effort, known)
-    if allowed:
-        reason = f"limits allow {allowed}"
-        call.note_left_out({f"the effort {effort}": reason})
-    return allowed
+    if not allowed:
+        return request
+    call.note_left_out({f"the effort {effort}": f"limits allow {allowed}"})
+    reasoning = {**as_mapping(body.get("reasoning")), "effort": allowed}
+    return build({**body, "reasoning": reasoning})
 
 
 def is_as_configured(prepared: Prepared) -> bool:

@@ -6,13 +6,12 @@ administrator of Open WebUI can also choose a model for the small ones.
 """
 
 from collections.abc import Collection
-from functools import partial
 
 from openai_responses.causes import SAFETY_STOPS
 from openai_responses.endings import names_model
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import text_message
-from openai_responses.json_input import as_mapping, as_text, value_at
+from openai_responses.json_input import JsonObject, as_text, value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.models.choice import choose_auto_model
 from openai_responses.models.resolve import ResolvedModel
@@ -26,8 +25,8 @@ from owui_manifold.call.models import OPENAI_HOST
 from owui_manifold.host.open_webui import administrator_params, require_floor
 from owui_manifold.prepare.request import (
     Prepared,
+    build_with_allowed_effort,
     learned_repairs,
-    other_allowed_effort,
 )
 
 
@@ -71,20 +70,14 @@ async def _own_effort_request(
     most = call.valves.MAX_OUTPUT_TOKENS
     if most and not any(body.get(key) for key in LENGTH_KEYS):
         body = {**body, "max_output_tokens": most}
-    build = partial(
-        task_request,
-        model,
-        call.messages,
-        task=call.caller.task,
-        at_own_effort=True,
-        stream=stream,
-    )
-    request = build(body=body)
-    effort = other_allowed_effort(call, model.facts, request)
-    if not effort:
-        return request
-    reasoning = {**as_mapping(body.get("reasoning")), "effort": effort}
-    return build(body={**body, "reasoning": reasoning})
+    task = call.caller.task
+
+    def build(given: JsonObject) -> ResponsesRequest:
+        return task_request(
+            model, call.messages, given, task, at_own_effort=True, stream=stream
+        )
+
+    return build_with_allowed_effort(call, model.facts, body, build)
 
 
 def asked_model(call: Call) -> ResolvedModel:

@@ -12,8 +12,8 @@ from owui_manifold.call.context import Call
 from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
-from owui_manifold.prepare.agent import agent_toolset
 from owui_manifold.prepare.remote_rules import default_remote_rule
+from strategies.guard import GuardedTools
 
 
 def chat_toolset(call: Call, offered: OfferedTools) -> Toolset:
@@ -44,9 +44,12 @@ def chat_toolset(call: Call, offered: OfferedTools) -> Toolset:
         runs_calls=runs_calls,
         judge=judge,
     )
-    if call.agent:
-        toolset = agent_toolset(call.agent, toolset, valves.MAX_TOOL_CALLS)
-    return toolset
+    if call.agent is None:
+        return toolset
+    # A call that failed is not made again with the same arguments.
+    guarded = GuardedTools(tools, judge)
+    texts = call.agent.parameters.call_texts(valves.MAX_TOOL_CALLS)
+    return toolset._replace(tools=guarded, judge=guarded, texts=texts)
 
 
 def _has_questions_of_host(call: Call) -> bool:

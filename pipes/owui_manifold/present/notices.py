@@ -7,6 +7,7 @@ administration's limits.
 
 from openai_responses.json_input import as_list, value_at
 from owui_manifold.call.callers import caller_may_set_error
+from owui_manifold.call.config import calls_are_legacy
 from owui_manifold.call.context import Call
 from owui_manifold.host.open_webui import is_legacy_model, make_native
 from owui_manifold.prepare.hosted_tools import image_model_name, unused_search_budget
@@ -25,7 +26,7 @@ _IS_CHANGED = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on
 
 async def _legacy_notice(call: Call) -> str:
     """Return the notice about legacy function calling, once, for administrators."""
-    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
+    if not calls_are_legacy(call.host.metadata):
         return ""
     if not await is_legacy_model(call.model_id):
         return ""
@@ -50,8 +51,8 @@ def _code_notice(call: Call) -> str:
     (docs/reference/open-webui.md, "Tags in texts").
     """
     metadata = call.host.metadata
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    if not is_legacy or not value_at(metadata, "features", "code_interpreter"):
+    is_on = bool(value_at(metadata, "features", "code_interpreter"))
+    if not is_on or not calls_are_legacy(metadata):
         return ""
     call.warn_once(_CODE_STAYS_TEXT)
     is_new = call.memory.first_time(f"code in tags: {call.caller.chat_id}")

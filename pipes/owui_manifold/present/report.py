@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
-from manifold.request_settings import left_out_parameters
+from manifold.request_settings import log_unsent_parameters
 from manifold.views import log_metadata, log_refusal
 from openai_responses.errors import InvalidRequest
 from openai_responses.json_input import compact_json
@@ -34,7 +34,7 @@ def report_request(prepared: Prepared) -> None:
     )
     if call.caller.task:  # it has parameters of its own, which no one chose
         return
-    # What the caller or the user chose and is not sent, and errors in it.
+    # What the caller or the user chose.
     asked: dict[str, object] = {}
     if call.config.effort:
         asked["reasoning_effort"] = call.config.effort
@@ -45,10 +45,7 @@ def report_request(prepared: Prepared) -> None:
     if call.agent:
         for name in CALLER_PARAMETERS:
             asked.pop(name, None)
-    left_out, errors = left_out_parameters(asked, request)
-    call.note_left_out(left_out)
-    for error in errors:
-        call.warn_once(f"user {call.caller.user_id}: {error}")
+    log_unsent_parameters(call.log, call.caller, asked, request, call.memory.left_out)
 
 
 _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")

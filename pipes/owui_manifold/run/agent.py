@@ -1,8 +1,8 @@
 """An agent's answer: rounds of the loop, until the question is answered.
 
 A round is a response of the model with its calls. The tools and their approvals are
-those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-is what is shown between the tools, and `execution_metadata` at the end.
+those of any chat (`prepare/toolset.py` adds the guard). What is added here is what is
+shown between the tools, and `execution_metadata` at the end.
 """
 
 from contextlib import aclosing

@@ -30,7 +30,7 @@ from owui_manifold.run.spending import (
 from owui_manifold.run.uploads import ChatUploads
 from owui_manifold.store.artifacts import ArtifactStore
 from owui_manifold.store.writers import OutputWriter, RecordWriter, RowWriter
-from shells.audit_log import open_audit_log
+from shells.audit_log import AuditLog
 from strategies.thoughts import ShownThoughts
 
 
@@ -53,9 +53,8 @@ async def answer_events(
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
-    audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
-    if audit:
-        audit.note_request(prepared.request)
+    audit = AuditLog(call.config.expert, call.log, call.endpoint.host)
+    audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
     lines = WaitingLines(call.page_emitter(), connections)
@@ -76,8 +75,7 @@ async def answer_events(
             for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
-                if audit:
-                    audit.note_end(event)
+                audit.note_end(event)
                 ended = answer.with_whole_output(event)
                 last = await _last_events(prepared, ended, uploads, spending)
                 for last_event in last:

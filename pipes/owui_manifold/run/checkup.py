@@ -177,24 +177,19 @@ async def _try(call: Call, connections: Connections, **fields: Any) -> str:
     return advised_ending(ended.ending, call.config.shell).message
 
 
-async def check_lines(
-    call: Call,
-    connections: Connections,
-    endpoints: Sequence[Call | str],
+def check_lines(
+    call: Call, connections: Connections, endpoints: Sequence[Call | str]
 ) -> AsyncGenerator[str, None]:
-    """Yield the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
-    host = call.endpoint.host
-    yield f"{CHECK_HEADING}tested with {call.model.name} at {host}:\n"
-    findings = _findings(call, connections, endpoints)
-    async with aclosing(_finding_lines(findings)) as lines:
-        async for line in lines:
-            yield line
+    """Return the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
+    how = f"tested with {call.model.name} at {call.endpoint.host}:"
+    return _finding_lines(how, _findings(call, connections, endpoints))
 
 
 async def _finding_lines(
-    findings: AsyncGenerator[Finding, None],
+    how: str, findings: AsyncGenerator[Finding, None]
 ) -> AsyncGenerator[str, None]:
-    """Yield findings, one line each, and how many problems there are."""
+    """Yield how a setup was looked at, what was found, and how many problems there are."""
+    yield f"{CHECK_HEADING}{how}\n"
     counts = Counter[Severity]()
     async with aclosing(findings):
         async for finding in findings:
@@ -205,10 +200,10 @@ async def _finding_lines(
     yield f"\nResult: {' and '.join(found) or 'no problems'}."
 
 
-async def unanswered_lines(
+def unanswered_lines(
     config: Config, error: InvalidRequest
 ) -> AsyncGenerator[str, None]:
-    """Yield what is wrong with a setup in which no chat is answered."""
+    """Return what is wrong with a setup in which no chat is answered."""
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
@@ -219,7 +214,4 @@ async def unanswered_lines(
             yield Finding("Every chat", reason, "Problem")
         yield Finding("A small request", _NOT_SENT, "Warning")
 
-    yield f"{CHECK_HEADING}with which no chat is answered:\n"
-    async with aclosing(_finding_lines(findings())) as lines:
-        async for line in lines:
-            yield line
+    return _finding_lines("with which no chat is answered:", findings())

@@ -5,7 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.redaction import describe_exception
-from owui_manifold.call.agent import find_agent
+from owui_manifold.call.agent import check_agent_model, find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config, named_models
 from owui_manifold.call.context import Call
 from owui_manifold.host.open_webui import (
@@ -14,7 +14,6 @@ from owui_manifold.host.open_webui import (
     installed_version,
     missing_task_models,
 )
-from owui_manifold.prepare.agent import check_agent_model
 from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.administration import ADMINISTRATION_CONTRACT, ADMINISTRATION_ID
 from shells.endpoint_valves import read_headers

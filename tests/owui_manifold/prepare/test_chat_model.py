@@ -10,9 +10,8 @@ from calls.outcomes import chunks_of, statuses
 from calls.sample import IDS, USER, chat, valves_for
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
-from owui_manifold.call.agent import AgentMode
+from owui_manifold.call.agent import AgentMode, check_agent_model
 from owui_manifold.pipe import Pipe
-from owui_manifold.prepare.agent import check_agent_model
 from simulator import Simulator
 from strategies.parameters import StrategyParameters
 
