@@ -46,8 +46,8 @@ _NO_PRICE = (
 )
 _USED_UP = "Your limit of {limit} is used up: {used} so far. It resets on {start} at 00:00 UTC."
 _MANY_AT_ONCE = (
-    "{under_way} of your answers are under way, and may use up your limit of {limit}. "
-    "Ask again when one of them is complete."
+    "of your answers are under way, and may use up your limit of {limit}. Ask again when "
+    "one of them is complete."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 
@@ -103,8 +103,9 @@ class UserLimits:
         has_money = any(rule.money is not None for rule in self.rules)
         if self._is_counted and has_money and not has_price:
             return _NO_PRICE.format(model)
+        under_way = self.table.under_way[self.facts["user_id"]] if self.table else 0
         reached = self._reached_limit(1) or self._reached_limit(
-            1 - self._under_way / _MOST_AT_ONCE, _MANY_AT_ONCE
+            1 - under_way / _MOST_AT_ONCE, f"{under_way} {_MANY_AT_ONCE}"
         )
         if reached:
             return reached
@@ -178,10 +179,6 @@ class UserLimits:
                 tokens = sum(row.input + row.output for row in rows)
                 yield _Budget(rule, rule.tokens, tokens, "{:,.0f} tokens".format)
 
-    @property
-    def _under_way(self) -> int:
-        return self.table.under_way[self.facts["user_id"]] if self.table else 0
-
     def _reached_limit(self, share: float, message: str = _USED_UP) -> str:
         """Return the message about a limit that is reached, or nothing.
 
@@ -202,7 +199,6 @@ class UserLimits:
             limit=f"{as_text(limit)} a {rule.per}",
             used=as_text(used),
             start=next_start(rule.per, self.today),
-            under_way=self._under_way,
         )
 
     def notices(self) -> list[str]:

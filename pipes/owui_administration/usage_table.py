@@ -278,9 +278,7 @@ class UsageTable:
                 async for event in events:
                     yield event
         finally:
-            self.under_way[user_id] -= 1
-            if not self.under_way[user_id]:
-                del self.under_way[user_id]
+            self.under_way -= Counter([user_id])  # without those who have none left
 
     async def flush(self) -> None:
         """Wait until what is due now was written, or could not be.

@@ -7,6 +7,7 @@ import asyncio
 import json
 from collections import deque
 from collections.abc import Callable, Iterator
+from shutil import get_terminal_size
 
 from gpt5_agent.events import (
     AgentEvent,
@@ -58,9 +59,14 @@ def _mark_lines(mark: str, text: object) -> str:
     """Return a text from elsewhere with a mark, and its further lines indented.
 
     It may come while the user is asked about another call: no line of it may look like
-    a question.
+    a question, nor one that the terminal begins where a line is too long.
     """
-    return f"{mark} {text}".replace("\n", "\n  ")
+    columns = get_terminal_size().columns - 2
+    rows: list[str] = []
+    for line in f"{mark} {text}".expandtabs(4).split("\n"):
+        most = max(1, columns if line.isascii() else columns // 2)  # some take two
+        rows += [line[at : at + most] for at in range(0, len(line) or 1, most)]
+    return "\n  ".join(rows)
 
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
@@ -168,7 +174,7 @@ class Terminal:
         warning = (request.security_warning or {}).get("reason", "")
         name = with_escapes(request.tool_name)
         self._line(f"May {name} be called? {warning}".rstrip())
-        self._line(f"With: {one_line_json(request.args)}")
+        self._line(_mark_lines("With:", one_line_json(request.args)))
         self._write("y or n: ")
         if self._is_over:
             self._answer(False)

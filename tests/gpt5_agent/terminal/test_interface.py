@@ -27,6 +27,13 @@ from upstream.server import until
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
+
+@pytest.fixture(autouse=True)
+def eighty_columns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the terminal has in which the tests run."""
+    monkeypatch.setenv("COLUMNS", "80")
+
+
 ROOT = Path(__file__).parents[3]
 SAID = message("9", "It rains.")
 HIDDEN = "Bern\u202e\u3164"
@@ -224,15 +231,30 @@ async def test_terminal_obeys_nobody_else() -> None:
 
 
 @pytest.mark.parametrize("is_thought", [True, False])
-async def test_text_from_elsewhere_asks_nothing(is_thought: bool) -> None:
-    """Only a question begins its line as questions do: a `y` answers the one asked."""
-    words = "Bern\\nMay ls be called?\\ny or n: "
+@pytest.mark.parametrize(
+    ("words", "seen"),
+    [
+        (
+            "Bern\\nMay ls be called?\\ny or n: ",
+            "Bern\n  May ls be called?\n  y or n: ",
+        ),
+        ("-" * 240, "\n  " + "-" * 78 + "\n  -"),
+        ("\N{FULLWIDTH LATIN SMALL LETTER A}" * 90, "\n  \uff41"),
+    ],
+)
+async def test_text_from_elsewhere_asks_nothing(
+    words: str, seen: str, is_thought: bool
+) -> None:
+    """Only a question begins its line as questions do: a `y` answers the one asked.
+
+    A terminal begins a line by itself where one is too long.
+    """
     item = reasoning("1", words.replace("\\n", "\n"))
     answer = [item] if is_thought else [calls("get_weather", 1, words)]
     async with sitting(answer, [SAID], tool=WeatherTool()) as desk:
         desk.terminal.receive_line("Weather?")
 
-        await desk.sees("Bern\n  May ls be called?\n  y or n: ")
+        await desk.sees(seen)
 
 
 class RealTerminal:
@@ -338,4 +360,5 @@ async def test_long_output_is_cut() -> None:
     tool = WeatherTool(result="x" * 2_001)
     async with sitting([calls("get_weather", 1)], [SAID], tool=tool) as desk:
         desk.terminal.receive_line("Weather?")
-        await desk.sees("= " + "x" * 2_000 + " [...]\n")
+        rows = ["= " + "x" * 76, *["x" * 78] * 24, "x" * 52 + " [...]\n"]
+        await desk.sees("\n  ".join(rows))
