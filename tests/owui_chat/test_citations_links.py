@@ -179,3 +179,11 @@ def test_positions_shift_by_removed_tracking() -> None:
     for word in ("One", "two", "three"):
         assert clean[cited(text.index(word)) :].startswith(word)
     assert cited(len(text)) == cited(-1) == len(clean)
+
+
+def test_title_of_a_citation_is_short() -> None:
+    """Whoever wrote the page chose it."""
+    note = {"type": "url_citation", "url": "https://a.example", "title": "x" * 5000}
+    part = {"type": "output_text", "text": "One", "annotations": [note]}
+    [annotation] = chat_annotations({"type": "message", "content": [part]}, 0)
+    assert len(annotation["url_citation"]["title"]) == 200
