@@ -77,6 +77,7 @@ async def test_what_could_not_be_written_is_shown_to_its_user(
     database.failing = 1
     table.add(ROW, BOUGHT)
     await table.flush()
+    assert table.problem
 
     for user, since, is_own in (
         ("u", "2026-11-23", True),

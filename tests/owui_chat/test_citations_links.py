@@ -212,3 +212,11 @@ def test_citation_without_a_beginning_is_at_its_end() -> None:
     [annotation] = chat_annotations({"content": [part]}, 0)
     cited = annotation["url_citation"]
     assert (cited["start_index"], cited["end_index"]) == (2, 2)
+
+
+def test_title_of_a_citation_is_short() -> None:
+    """Whoever wrote the page chose it."""
+    note = {"type": "url_citation", "url": "https://a.example", "title": "x" * 5000}
+    part = {"type": "output_text", "text": "One", "annotations": [note]}
+    [annotation] = chat_annotations({"type": "message", "content": [part]}, 0)
+    assert len(annotation["url_citation"]["title"]) == 200

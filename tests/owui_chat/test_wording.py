@@ -42,6 +42,7 @@ def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
         ("__init__.py", r"\_\_init\_\_.py"),
         ("_draft_.txt", r"\_draft\_.txt"),
         ("*[a](b)`<i>\\.txt", r"\*\[a\](b)\`\<i\>\\.txt"),
+        ("a\u202e.txt", r"a\\u202e.txt"),
     ],
 )
 def test_name_is_shown_as_it_is_where_markdown_is_drawn(name: str, shown: str) -> None:

@@ -122,7 +122,7 @@ async def test_permission_that_cannot_be_read_is_told_without_the_databases_word
     """They have the values of a statement, and the host would show what is raised."""
 
     async def fail(*_: object) -> None:
-        raise OSError(f"[SQL: SELECT] [parameters: {KEY}]")
+        raise RuntimeError(f"[SQL: SELECT] [parameters: {KEY}]")
 
     monkeypatch.setattr(host.settings, "get", fail)
     searching = {**NATIVE["__metadata__"], "features": {"web_search": True}}

@@ -18,6 +18,7 @@ from owui_chat.input.tasks import (
     without_hosts_limit,
 )
 from owui_chat.storage.markers import format_marker
+from owui_chat.wording import CHECK_HEADING
 
 LINE = format_marker("reasoning", "A" * 26)
 Chat = list[dict[str, Any]]
@@ -55,6 +56,10 @@ def format_of(task: str, prompt: str) -> dict[str, Any] | None:
             [text_part("A\n\nB"), image_part("data:,"), text_part("loose")],
         ),
         ("Make  a title.\n", [text_part("Make  a title.\n")]),
+        (
+            f"USER: /check\nASSISTANT: {CHECK_HEADING}\nFine.\nUSER: Hi\n",
+            [text_part("USER: Hi\n")],
+        ),
         (None, [text_part("")]),
         ([], []),
         (7, [text_part("7")]),

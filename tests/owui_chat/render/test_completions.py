@@ -95,6 +95,11 @@ DRAWN: Item = {
             "Rain.",
             id="a remark stands among the thoughts, in its place",
         ),
+        pytest.param(
+            [message("1", "https://a.b?utm_source=openai", "commentary"), RAIN],
+            *("https://a.b", "Rain."),
+            id="an address without its tracking",
+        ),
     ],
 )
 def test_answer_is_text_and_thought(
@@ -523,6 +528,8 @@ def test_text_that_broke_off_is_told_to_its_end() -> None:
     deltas = deltas_in(without_ends(message("1", "Why?utm_sou")))
 
     assert joined_text(deltas) == "Why?utm_sou"
+    deltas = deltas_in(without_ends(message("1", "https://a.b?utm_source=openai")))
+    assert joined_text(deltas) == "https://a.b"
 
 
 def test_commentary_that_broke_off_leaves_nothing_in_the_answer() -> None:

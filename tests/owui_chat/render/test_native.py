@@ -1,7 +1,8 @@
 """What the host makes of our events is the run as it was."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -22,6 +23,11 @@ from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.events import AnswerReport, Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
+from owui_chat.render.items import (
+    begun_host_item,
+    call_host_item,
+    reasoning_host_item,
+)
 from owui_chat.render.native import NativeRenderer
 from owui_chat.storage.markers import format_marker
 from runs.sample import (
@@ -636,3 +642,21 @@ def test_compaction_that_breaks_off_is_not_awaited() -> None:
     _, ended = host_events(chunks, "context_compaction")
     assert ended["done"]
     assert not [line for line in status_lines(chunks) if "compacted" in line]
+
+
+@pytest.mark.parametrize(
+    ("shown", "item"),
+    [
+        (begun_host_item, reasoning("1")),
+        (call_host_item, call("1")),
+        (partial(reasoning_host_item, seconds=1), reasoning("1")),
+    ],
+)
+def test_items_of_the_page_have_no_secret_and_no_null(
+    shown: Callable[[Item], Item], item: Item
+) -> None:
+    """The host leaves out a call whose status is none of its own."""
+    sealed = {**item, "encrypted_content": "gAAAA", "status": None, "caller": None}
+    host_item = shown(sealed)
+    assert host_item["status"]
+    assert not {"encrypted_content", "caller"} & host_item.keys()

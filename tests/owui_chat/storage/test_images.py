@@ -6,6 +6,7 @@ import pytest
 
 from openai_responses.items import Item, text_message
 from openai_responses.transport.stream import ItemDone
+from owui_chat.file_names import shorten_name
 from owui_chat.files import container_addresses, file_citations, file_lines, link_files
 from owui_chat.input.history import build_input
 from owui_chat.messages import AssistantText
@@ -18,6 +19,7 @@ from stand_in.signing import SIGN, signed_items
 A = "A" * 26
 B = "B" * 26
 ADDRESS = "sandbox:/mnt/data/people.csv"
+LONG = f"sandbox:/{'a' * 300}.csv"
 URL = "/api/v1/files/f-1/content"
 CITED = {
     "type": "container_file_citation",
@@ -61,6 +63,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
         ("[x](sandbox:/my%20table.csv)", "my table.csv", ["sandbox:/my%20table.csv"]),
         ("people.csv", "people.csv", []),
         (f"It is {ADDRESS}.", "people.csv", [ADDRESS]),
+        (LONG, shorten_name(f"{'a' * 300}.csv"), [LONG]),
     ],
 )
 def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:
@@ -84,6 +87,8 @@ def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
 
     assert file_lines(card) == f"\n\n[people.csv]({URL})\n\n*One.*"
     assert file_lines({}) == ""
+    odd = {"links": {"sandbox:/a%5D(x).csv": URL}}
+    assert file_lines(odd) == f"\n\n[a\\](x).csv]({URL})"
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ class Redis:
     async def delete(self, key: str) -> None:
         if self.away:
             self.away -= 1
-            raise ConnectionError(key)
+            raise RuntimeError(key)
         self.deleted.append(key)
 
 

@@ -353,12 +353,12 @@ async def test_functions_that_cannot_be_listed(
     monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
     async def fail(_: str) -> None:
-        raise OSError("disk")
+        raise RuntimeError("disk")
 
     monkeypatch.setattr(desk.host.functions, "get_functions_by_type", fail)
     text = await desk.check()
 
-    assert "❌ **Problem: Filters.** Open WebUI could not list them (OSError" in text
+    assert "❌ **Problem: Filters.** Open WebUI could not list them (RuntimeError" in text
     assert "✅ **A small request**" in text
 
 

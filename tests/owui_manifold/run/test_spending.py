@@ -587,7 +587,7 @@ async def test_an_address_draws_nothing_in_the_table(desk: Desk) -> None:
         (False, (USER, None)),
         (True, (USER, None)),
         (True, (USER, USER)),
-        (False, (USER, OSError("the database is away"))),
+        (False, (USER, RuntimeError("the database is away"))),
         (False, ({}, None)),
         (False, (USER, {"role": "pending"})),
     ],
@@ -595,7 +595,7 @@ async def test_an_address_draws_nothing_in_the_table(desk: Desk) -> None:
 )
 async def test_answer_ends_with_its_round_once_its_user_is_gone(
     is_counted: bool,
-    account: tuple[Json, Json | OSError | None],
+    account: tuple[Json, Json | RuntimeError | None],
     pipe: Pipe,
     sim: Simulator,
     host: StandInHost,
@@ -611,7 +611,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     get_user = host.users.get_user_by_id
 
     async def get_user_unless_deleted(id: str) -> Any:
-        if called and isinstance(found, OSError):
+        if called and isinstance(found, RuntimeError):
             raise found
         if called and found is None:
             return None
