@@ -46,8 +46,8 @@ _NO_PRICE = (
 )
 _USED_UP = "Your limit of {limit} is used up: {used} so far. It resets on {start} at 00:00 UTC."
 _MANY_AT_ONCE = (
-    "of your answers are under way, and may use up your limit of {limit}. Ask again when "
-    "one of them is complete."
+    "of your answers under way may use up your limit of {limit}. Ask again when one is "
+    "complete."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 

@@ -71,9 +71,10 @@ _ROW_GOES_ON = re.compile("s?(?![a-z])")
 """What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
-    "account|address|bucket|channel|collection|database|directory|domain|email|file|"
-    "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
-    "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
+    "account|address|b?cc|bucket|channel|collection|database|directory|domain|email|"
+    "file|filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
+    "repository|room|schema|server|table|target|title|to|uri|url|user|username|"
+    "workspace"
 )
 """Words in the name of an argument that says what a tool works on."""
 
@@ -116,13 +117,12 @@ def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any])
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
     """Return the id of the approval for a chat that covers a call.
 
-    One argument more may be another recipient: it covers calls with the same ones.
+    One argument more may be another recipient, so where a call names a target, calls with
+    the same arguments are covered. Of any other the card says that all are.
     """
-    covered = {
-        **dict.fromkeys(_without_nulls(arguments), ""),
-        **_find_target(arguments),
-    }
-    return compute_confirmation_id(chat, name, covered)
+    target = _find_target(arguments)
+    named = dict.fromkeys(_without_nulls(arguments), "") if target else {}
+    return compute_confirmation_id(chat, name, {**named, **target})
 
 
 def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:

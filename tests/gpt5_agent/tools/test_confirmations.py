@@ -242,6 +242,12 @@ def test_permission_is_bound_to_chat_tool_and_target() -> None:
     for chat, name, path in others:
         assert compute_permission(chat, name, {"path": path}) != permission
 
+    blind = compute_permission("u/c", "mail", {"to": "bo", "bcc": "eve"})
+    assert compute_permission("u/c", "mail", {"to": "bo", "bcc": "mallory"}) != blind
+    # Of these the card says that all calls are covered.
+    free = compute_permission("u/c", "run", {"code": "1"})
+    assert compute_permission("u/c", "run", {"code": "2", "verbose": True}) == free
+
 
 def test_questions_are_taken_out_of_the_chat() -> None:
     message, _ = asked(CALL)

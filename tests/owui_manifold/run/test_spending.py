@@ -858,8 +858,8 @@ async def test_answers_at_once_leave_a_limit_in_force(desk: Desk) -> None:
     await asyncio.wait(begun)
 
     assert await desk.refusal() == (
-        "6 of your answers are under way, and may use up your limit of $2.25 a month. "
-        "Ask again when one of them is complete."
+        "6 of your answers under way may use up your limit of $2.25 a month. "
+        "Ask again when one is complete."
     )
     await answers[0].aclose()
     desk.sim.release()
