@@ -187,16 +187,18 @@ class Recorder:
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
                 self._open_calls.discard(event.item["call_id"])
-                if self._scope.carrier == "output" and self._pending:
-                    # Reasoning up to calls that have all been made does not wait for a
-                    # text: a Stop in a later round would lose it. What follows a call
-                    # otherwise has its place in front of a text.
-                    waiting = [item for _, item in self._pending]
-                    ends_round = is_call(waiting[-1]) or is_compaction(waiting[-1])
-                    is_whole = ends_round and not self._open_calls
-                    if is_whole and any(map(is_reasoning, waiting)):
-                        self._marks_next = True
-                        yield NewRecord(self._take_record(), None)
+                if self._scope.carrier != "output" or self._open_calls:
+                    return
+                # Reasoning up to calls that have all been made does not wait for a text:
+                # a Stop in a later round would lose it. What follows a call otherwise has
+                # its place in front of a text.
+                waiting = [item for _, item in self._pending]
+                ends_round = waiting and (
+                    is_call(waiting[-1]) or is_compaction(waiting[-1])
+                )
+                if ends_round and any(map(is_reasoning, waiting)):
+                    self._marks_next = True
+                    yield NewRecord(self._take_record(), None)
             case RunDone():
                 yield from self._close(event)
 
