@@ -30,6 +30,7 @@ KEY = "sk-endpoint-1"
         ("HTTPS://Host.tld/v1", "https://Host.tld/v1"),
         ("https://host.tld/openai/v1#a", "https://host.tld/openai/v1"),
         ("https://host.tld/api/v2", "https://host.tld/api/v2"),
+        ("https://host.tld/v1//responses", "https://host.tld/v1"),
     ],
 )
 def test_pasted_address_is_understood(pasted: str, address: str) -> None:

@@ -326,6 +326,7 @@ async def test_one_user(database: UsageDatabase) -> None:
     assert len(pictures(named)) == 1
     assert "Your use" not in named
     assert "no user with the address nobody@school.example" in unknown
+    assert "<" not in await told("/usage <b>@school.example")
     assert "| today | 2.0000 |" in own
     assert "Only administrators see" in other
     assert "|" not in other

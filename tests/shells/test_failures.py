@@ -234,3 +234,22 @@ def test_review_that_is_no_id_is_not_in_the_log(target: str) -> None:
     [(_, line)] = log.written
     assert "review target" not in line
     assert "rv_1" not in line
+
+
+def test_line_of_a_failure_has_words_of_the_api_alone() -> None:
+    """A server may quote a chat, or a key, in any field."""
+    log = Lines()
+    odd = "my diary"
+    notice = SafetyNotice(category=odd)
+    error = ApiError(code=odd, type=odd, param=odd, message="No.", notice=notice)
+
+    report_run(
+        log,
+        RunDone(REFUSAL, trace=TRACE._replace(error=error)),
+        PIPE_SHELL,
+        is_admin=False,
+    )
+
+    [(_, line)] = log.written
+    assert "code None, type None, param None" in line
+    assert "diary" not in line

@@ -299,7 +299,7 @@ def test_the_endpoint_has_the_secrets_in_clear(
         "X-Gate": "Token gate-secret",
     }
     valves = Valves(
-        API_KEY=KEY,
+        API_KEY=f'"Bearer {KEY}"',
         EXTRA_HEADERS=json.dumps(headers),
         PROXY="http://user:pass%20word@127.0.0.1:9",
         ORGANIZATION=" org ",

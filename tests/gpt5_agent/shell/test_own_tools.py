@@ -244,7 +244,7 @@ async def test_key_for_files_is_hidden_and_costs_no_answer(
     key: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One that cannot be read is none; only a file is missing then."""
-    monkeypatch.setenv("OWN_KEY", "key-of-an-account")
+    monkeypatch.setenv("OWN_KEY", "Bearer key-of-an-account")
     log = AgentLog("ID")
     valves = Valves(OPEN_WEBUI_API_KEY=key)
 

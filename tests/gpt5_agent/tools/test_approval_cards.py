@@ -112,3 +112,9 @@ def test_call_that_is_too_long_to_be_shown(
     call = {**calls(name), "arguments": json.dumps(arguments)}
 
     assert is_too_long_to_show(build_confirmation_request(call)) is is_too_long
+
+
+def test_names_cannot_hide_in_the_block() -> None:
+    """Neither that of the tool nor those of its arguments."""
+    _, block = card_and_block({"a\u202eb": "x\ny", "long": LONG_CODE}, "look\u202eup")
+    assert block.splitlines()[3:5] == [r"look\u202eup", r"  a\u202eb:"]

@@ -368,9 +368,10 @@ async def test_tools_that_items_declare_are_ours(runs: Runs) -> None:
     assert [event.failed for event in told.of(ToolOutput)] == [True]
 
 
-async def test_queued_answer_does_not_blame_the_stream(runs: Runs) -> None:
+@pytest.mark.parametrize("status", ["queued", "in_progress"])
+async def test_queued_answer_does_not_blame_the_stream(status: str, runs: Runs) -> None:
     """It is not asked for again: the server may be working on it."""
-    body = json.dumps({"id": "resp_1", "status": "queued", "output": []})
+    body = json.dumps({"id": "resp_1", "status": status, "output": []})
     told = await told_by(runs, replying(body))
     assert (told.kind, len(told.sent)) == ("unreadable", 1)
     assert "only queued the request" in told.ending.message

@@ -93,6 +93,7 @@ TOLD = [
     chat_message("assistant", "I called a: {}"),
     chat_message("assistant", "I got this result: of a"),
 ]
+CUSTOM = {"type": "custom_tool_call", "call_id": "c_a", "name": "a", "input": "1+1"}
 GONE = "\n[An image or file was here. It could not be sent.]\n"
 NO_PICTURE = chat_message("user", GONE)
 CALL = [call("a"), output("a")]
@@ -157,6 +158,11 @@ LATER_TOOLS = [HI, adding(TOOL), THOUGHT, HELLO]
         ([HI, THOUGHT, HELLO], LeaveOutItem(name(THOUGHT)), [HI, HELLO]),
         (WITH_CALL, LeaveOutItem(name(call("a"))), [HI, *TOLD, HELLO]),
         (WITH_CALL, LeaveOutItem(name(output("a"))), [HI, *TOLD, HELLO]),
+        (
+            [HI, CUSTOM, {**output("a"), "type": "custom_tool_call_output"}],
+            LeaveOutItem(name(CUSTOM)),
+            [HI, chat_message("assistant", "I called a: 1+1"), TOLD[1]],
+        ),
         (
             TWO_CALLS,
             LeaveOutItem(name(call("a"))),
