@@ -157,12 +157,21 @@ def read_config(
     can_search = is_searching and not calls_are_legacy(metadata)
     maps_search = valves.MAP_WEB_SEARCH and can_search
     tool_kinds = _offered_kinds(own, effective, maps_search)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    secrets = connection_secrets(
+        # Headers that cannot be read hold secrets all the same.
+        [valves.EXTRA_HEADERS] if headers is None else headers.values(),
+        valves.PROXY,
+        valves.effective_key(),
+        valves.STORE_ENCRYPTION_KEY,
+        typed_key,
+        *read_servers(valves.REMOTE_MCP_SERVERS_JSON).secrets,
+    )
     return Config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, typed_key, *remote.secrets),
+        secrets=secrets,
         problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,
@@ -200,15 +209,6 @@ def named_models(valves: Valves) -> dict[str, ResolvedModel]:
     """
     overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON)[0])
-
-
-def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
-    """Return the texts that must appear in no log and no chat."""
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    # Headers that cannot be read hold secrets all the same.
-    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
-    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
-    return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
 def calls_are_legacy(metadata: JsonObject) -> bool:

@@ -73,9 +73,7 @@ def refusal_notice(call: Call) -> str:
 
     It is above the last line of the answer, which tells more.
     """
-    if call.caller.task:
-        return ""
-    if not call.caller.is_open_webui:  # no page shows it
+    if not call.caller.has_page:  # which shows it
         return ""
     user_id = call.caller.user_id
     new: list[str] = []
