@@ -365,7 +365,6 @@ class Pipe:
 
 
 def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:
-    """Return what renders an answer for Open WebUI."""
     return NativeRenderer(
         monotonic_seconds, HostedItems, has_status_lines=has_status_lines
     )

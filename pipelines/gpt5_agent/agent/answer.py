@@ -211,7 +211,6 @@ class _Agent:
                 yield event
 
     def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
-        """Return the step of a round that begins."""
         step = self._steps.start("round", str(number), may_call=may_call)
         self._round_step = step
         return step

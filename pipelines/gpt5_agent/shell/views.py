@@ -58,7 +58,6 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 def _build_listener_chunk(
     event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
 ) -> Chunk:
-    """Return an event for the host's listeners."""
     return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
 
 
