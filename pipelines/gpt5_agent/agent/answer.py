@@ -145,7 +145,7 @@ class _Agent:
         open_calls = [
             item for item in self._prepared.earlier_rounds.open_turn if is_call(item)
         ]
-        if open_calls:
+        if open_calls:  # the round whose calls waited for the user goes on
             yield self._start_round(self._spending.rounds, may_call=False)
         first_request = self._prepared.request
         if self._prepared.earlier_rounds.is_continuation:

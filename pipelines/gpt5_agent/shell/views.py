@@ -81,35 +81,25 @@ def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
 
     The line stays above the question of a round that `asks` the user.
     """
-    fields: dict[str, Any]
+    step = event if isinstance(event, StepStarted) else event.step
+    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
+    if event.detail:
+        fields["detail"] = event.detail
     if isinstance(event, StepStarted):
-        fields = {
-            "id": event.id,
-            "kind": event.kind,
-            "label": event.label,
-            "parent": event.parent,
-            "status": "start",
-        }
-        if event.detail:
-            fields["detail"] = event.detail
+        fields |= {"parent": event.parent, "status": "start"}
         return host_event("agent:log", fields)
     line = describe_step(event)
-    if asks and event.step.kind == "round":
+    if asks and step.kind == "round":
         line = "Waiting for your answer"
-    fields = {
+    fields |= {
         "description": line,
         "done": True,
         "action": "agent_log",
-        "id": event.step.id,
-        "kind": event.step.kind,
-        "label": event.step.label,
         "status": "finish",
         "seconds": round(event.seconds, 3),
     }
     if event.usage:
         fields["tokens"] = event.usage.total
-    if event.detail:
-        fields["detail"] = event.detail
     return host_event("status", fields)
 
 

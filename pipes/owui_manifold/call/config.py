@@ -5,7 +5,7 @@ The switches of the composer come from filters (`owui_controls`), in
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -131,7 +131,11 @@ def read_config(
     switched, wants_agent, switch_problem = _read_switches(metadata.get(_SWITCHES_KEY))
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
-    own, refused = _permitted_choices(chosen, permitted)
+    refused: list[str] = []
+    for word, name in _CHOICES.items():
+        if word not in permitted and vars(chosen)[name] != _UNCHANGED[name]:
+            refused.append(name)
+    own = chosen.model_copy(update={name: _UNCHANGED[name] for name in refused})
     own_key = typed_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
@@ -283,18 +287,6 @@ def _read_switches(switches: object) -> tuple[dict[str, object], bool, str]:
     return changed, bool(switches.get(_AGENT_WORD)), ""
 
 
-def _permitted_choices(
-    chosen: UserValves, permitted: Collection[str]
-) -> tuple[UserValves, list[str]]:
-    """Return what a user chose and may choose, and the names of all other choices."""
-    values = vars(chosen)
-    refused: dict[str, object] = {}
-    for word, name in _CHOICES.items():
-        if word not in permitted and values[name] != _UNCHANGED[name]:
-            refused[name] = _UNCHANGED[name]
-    return chosen.model_copy(update=refused), list(refused)
-
-
 def _chosen_values(
     valves: Valves, own: UserValves, *, is_admin: bool
 ) -> dict[str, object]:
@@ -335,7 +327,6 @@ def _read_permissions(text: str) -> tuple[frozenset[str], str]:
 
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
-
 
 OWN_KEY_PLACE = (
     "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
