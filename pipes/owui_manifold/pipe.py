@@ -182,6 +182,7 @@ class Pipe:
                     if isinstance(event, RunDone):  # the host writes soon
                         await stored.close()
                     for chunk in view.render(event):
+                        # An event the host writes into the message when it reads it.
                         has_waited = "event" in chunk
                         if not has_waited:
                             yield readable_chunk(chunk, call.caller)

@@ -34,7 +34,6 @@ _NO_ENTRA = (
     "install it."
 )
 
-
 _NO_TOKEN = {
     "session": "This request has no login of Open WebUI to send to the model's server.",
     "system_oauth": "The model's server needs your OAuth token, and Open WebUI has none. "
