@@ -55,12 +55,6 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 }
 
 
-def _build_listener_chunk(
-    event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
-) -> Chunk:
-    return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
-
-
 def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
     images = [
@@ -69,11 +63,6 @@ def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     ]
     if images:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
-
-
-def _read_note(event: ToolOutput) -> str:
-    """Return what the user reads of the files of a tool."""
-    return "\n\n".join(event.card.get("notes", ()))
 
 
 def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
@@ -152,19 +141,22 @@ class HostRenderer:
                 yield closing_chunk(line, event.metadata.wire())
             case AnswerReport():
                 yield from self._native.render(event)
-            case ToolCallRequested():
-                yield _build_listener_chunk(event)
-                yield from self._render_note(call_above_card(event))
-            case StateChanged() | NewMessage() | ReadyForInput():
+            case StateChanged() | NewMessage() | ReadyForInput() | ToolCallRequested():
                 if isinstance(event, StateChanged):
                     self._asks = event.state == "waiting_for_confirmation"
-                yield _build_listener_chunk(event)
+                name = _LISTENER_EVENTS[type(event)]
+                yield host_event(f"agent:{name}", event._asdict())
+                if isinstance(event, ToolCallRequested):
+                    yield from self._render_note(call_above_card(event))
             case _:
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))
                 if isinstance(event, ToolOutput):
-                    yield from self._render_note(_read_note(event))
+                    # What the user reads of the files of a tool.
+                    yield from self._render_note(
+                        "\n\n".join(event.card.get("notes", ()))
+                    )
                     yield from _build_image_chunks(event)
 
     def result(self, model: str) -> Chunk:
@@ -256,7 +248,7 @@ class ClientRenderer:
                     yield from self._chunks.render(shown)
                 if not isinstance(event, ToolOutput):
                     return
-                note = _read_note(event)
+                note = "\n\n".join(event.card.get("notes", ()))
                 if note:
                     index = self._texts.new_index()
                     said = TextDelta(index, "reasoning", 0, note)
