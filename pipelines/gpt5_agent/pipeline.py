@@ -193,12 +193,10 @@ class Pipeline:
     def _log_problems(self, settings: ValveSettings, log: AgentLog) -> None:
         """Log once what is wrong with the valves."""
         for message in settings.problems:
-            if self._shared.logged.first_time(message):
-                log.warn(message)
+            log.warn_once(message, self._shared.logged)
 
 
 def _new_log() -> AgentLog:
-    """Return a log whose lines have an id of their own."""
     return AgentLog(new_ulid()[-10:])
 
 

@@ -82,9 +82,7 @@ def log_unsent_parameters(
             reasons[name] = f"not taken by {request.model}"
     log_left_out(log, caller, reasons, logged)
     for error in errors:
-        line = f"{caller.name_in_log}: {error}"
-        if logged.first_time(line):
-            log.warn(line)
+        log.warn_once(f"{caller.name_in_log}: {error}", logged)
 
 
 def request_timeouts(

@@ -182,6 +182,7 @@ class Pipe:
                     if isinstance(event, RunDone):  # the host writes soon
                         await stored.close()
                     for chunk in view.render(event):
+                        # An event the host writes into the message when it reads it.
                         has_waited = "event" in chunk
                         if not has_waited:
                             yield readable_chunk(chunk, call.caller)
@@ -365,7 +366,6 @@ class Pipe:
 
 
 def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:
-    """Return what renders an answer for Open WebUI."""
     return NativeRenderer(
         monotonic_seconds, HostedItems, has_status_lines=has_status_lines
     )

@@ -7,6 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Literal
 
+from openai_responses.recent_texts import RecentTexts
 from openai_responses.redaction import (
     hide_paths,
     redact,
@@ -73,6 +74,11 @@ class AnswerLog:
     def warn(self, text: str) -> None:
         """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
+
+    def warn_once(self, text: str, logged: RecentTexts) -> None:
+        """Write a line of level WARNING, unless it was written lately."""
+        if logged.first_time(text):
+            self.warn(text)
 
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has its own setting, at any level."""

@@ -24,7 +24,6 @@ HOST_TASKS = frozenset(
 )
 """The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
 
-
 CHANNEL = "channel:"
 """How the chat id of a model that was mentioned in a channel begins."""
 
@@ -126,7 +125,6 @@ what is otherwise the administrator's, in the agents any key of a request."""
 _LONGEST_LEFT_OUT = 60
 _MAX_LEFT_OUT = 50
 """Callers choose names, and how many they send."""
-
 
 PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 

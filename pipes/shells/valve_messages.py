@@ -107,7 +107,6 @@ def _correct_valve(valves: str, shell: Shell, example: str) -> str:
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a part of a message."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"

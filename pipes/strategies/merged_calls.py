@@ -6,7 +6,7 @@ first place.
 """
 
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import AbstractContextManager, aclosing
+from contextlib import aclosing
 
 from openai_responses.items import Item, is_call
 from openai_responses.loop.events import ModelAnswer, RunEvent
@@ -20,6 +20,7 @@ class MergingProvider:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self.paused = provider.paused
 
     async def generate(
         self, request: ResponsesRequest, first_index: int
@@ -33,10 +34,6 @@ class MergingProvider:
                     continue
                 for event in calls.check(part):
                     yield event
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or users decide."""
-        return self._provider.paused()
 
 
 class _MergedCalls:

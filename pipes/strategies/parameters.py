@@ -34,7 +34,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
 
-
 _MAX_CALLS = 1000
 """The calls of one answer; 30 rounds of many parallel calls stay below it."""
 

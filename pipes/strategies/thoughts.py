@@ -407,7 +407,6 @@ class ShownThoughts:
         return ended._replace(output=tuple(output))
 
     def _new_thought(self, owner: str) -> ShownPart:
-        """Return a thought that belongs to an item."""
         index = self.new_index()
         return ShownPart(index, f"{owner}_{-index}", is_thought=True)
 

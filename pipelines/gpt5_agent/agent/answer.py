@@ -145,7 +145,7 @@ class _Agent:
         open_calls = [
             item for item in self._prepared.earlier_rounds.open_turn if is_call(item)
         ]
-        if open_calls:
+        if open_calls:  # the round whose calls waited for the user goes on
             yield self._start_round(self._spending.rounds, may_call=False)
         first_request = self._prepared.request
         if self._prepared.earlier_rounds.is_continuation:
@@ -211,7 +211,6 @@ class _Agent:
                 yield event
 
     def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
-        """Return the step of a round that begins."""
         step = self._steps.start("round", str(number), may_call=may_call)
         self._round_step = step
         return step

@@ -37,7 +37,6 @@ _TASK_END_SECONDS = 3.0
 _BRIDGE_CLOSE_SECONDS = 5.0
 """The same, with what is closed after the tools."""
 
-
 MOST_ANSWERS = 50
 """Of one user at once. Each holds one of the server's threads until it ends, or a stream
 for a beat at a time."""
@@ -240,9 +239,12 @@ class AsyncBridge:
         """
         own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
         loop: asyncio.AbstractEventLoop = own_loop()
-        thread = Thread(
-            target=self._run_thread, args=(loop,), name="agent", daemon=True
-        )
+
+        def run_loop() -> None:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(self._run_until_closed())
+
+        thread = Thread(target=run_loop, name="agent", daemon=True)
         try:
             thread.start()
         except RuntimeError:
@@ -252,12 +254,8 @@ class AsyncBridge:
         self._loop = loop
         return loop
 
-    def _run_thread(self, loop: asyncio.AbstractEventLoop) -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(self._run_loop())
-
-    async def _run_loop(self) -> None:
-        """Run until we are closed, then leave nothing in the loop."""
+    async def _run_until_closed(self) -> None:
+        """Wait until the bridge is closed, then leave nothing in the loop."""
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:

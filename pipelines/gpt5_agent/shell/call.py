@@ -163,8 +163,7 @@ def _find_notices(
     notices: dict[str, str] = {}
     if end_of_model:
         notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
-        if shared.logged.first_time(end_of_model):
-            call.log.warn(end_of_model)
+        call.log.warn_once(end_of_model, shared.logged)
     if call.caller.is_admin:
         told = filter(None, (*problems, *call.settings.problems))
         notices |= {problem: problem for problem in told}

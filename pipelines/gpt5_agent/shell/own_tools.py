@@ -36,34 +36,27 @@ _WORKSPACE_LOST = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class _ChatWorkspace:
     """The workspace of a chat, as one answer uses it."""
 
-    def __init__(
-        self,
-        sandbox: SandboxTools,
-        key: WorkspaceKey,
-        files: HostFiles,
-        *,
-        was_used: bool,
-    ) -> None:
-        """`was_used` says that the chat shows earlier calls, whose files should be there."""
-        self._sandbox = sandbox
-        self._key = key
-        self._files = files
-        self._was_used = was_used
+    sandbox: SandboxTools
+    key: WorkspaceKey
+    files: HostFiles
+    was_used: bool
+    """Whether the chat shows earlier calls, whose files should be there."""
 
     async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Run a tool with the attached files there; return the text, then the files."""
         notes = []
-        if self._was_used and not self._sandbox.has_workspace(self._key):
+        if self.was_used and not self.sandbox.has_workspace(self.key):
             notes.append(_WORKSPACE_LOST)
         offered = [
-            OfferedFile(file_id, file_name, partial(self._files.read, file_id))
-            for file_id, file_name in self._files.attached
+            OfferedFile(file_id, file_name, partial(self.files.read, file_id))
+            for file_id, file_name in self.files.attached
         ]
-        notes += await self._sandbox.receive(self._key, offered)
-        result = await self._sandbox.call(self._key, name, args)
+        notes += await self.sandbox.receive(self.key, offered)
+        result = await self.sandbox.call(self.key, name, args)
         text = "\n".join([result.text, *notes])
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]
 
@@ -162,7 +155,31 @@ class OwnToolPool:
         limits = build_sandbox_limits(settings.sandbox, output)
         options = (limits, settings.sandbox.wheels.strip())
         async with self._sandboxes.lend(options) as sandbox:
-            yield await _offer_tools(sandbox, key, log, files, messages)
+            try:
+                specs = await sandbox.specs()
+            except Exception as error:  # an answer without Python is better than none
+                reason = describe_exception(error)
+                problem = f"The tools of the sandbox are not offered: {reason}"
+                log.warn(problem)
+                offer = OwnToolOffer(problems=(problem,))
+            else:
+                names = {spec["name"] for spec in specs}
+                called = {
+                    str(value_at(call, "function", "name"))
+                    for message in messages
+                    # One that is no object is refused when the request is prepared.
+                    for call in read_tool_calls(as_mapping(message))
+                }
+                was_used = not names.isdisjoint(called)
+                workspace = _ChatWorkspace(sandbox, key, files, was_used)
+                tools = [
+                    _SandboxTool(
+                        spec["name"], spec["description"], spec["parameters"], workspace
+                    )
+                    for spec in specs
+                ]
+                offer = OwnToolOffer(tuple(tools), tuple(sandbox.problems))
+            yield offer
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
@@ -184,34 +201,3 @@ def _make_agent_sandbox(
         AgentLog("sandbox").warn,  # it outlives the answer that needed it first
         private={"PIPELINES_DIR": Path(folder)} if folder else {},
     )
-
-
-async def _offer_tools(
-    sandbox: SandboxTools,
-    key: WorkspaceKey,
-    log: AgentLog,
-    files: HostFiles,
-    messages: Sequence[Mapping[str, Any]],
-) -> OwnToolOffer:
-    """Return the tools of a sandbox for an answer, or why there are none."""
-    try:
-        specs = await sandbox.specs()
-    except Exception as error:  # an answer without Python is better than none
-        reason = describe_exception(error)
-        problem = f"The tools of the sandbox are not offered: {reason}"
-        log.warn(problem)
-        return OwnToolOffer(problems=(problem,))
-    names = {spec["name"] for spec in specs}
-    called = {
-        str(value_at(call, "function", "name"))
-        for message in messages
-        # A message that is no object is refused when the request is prepared.
-        for call in read_tool_calls(as_mapping(message))
-    }
-    was_used = not names.isdisjoint(called)
-    workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
-    tools = tuple(
-        _SandboxTool(spec["name"], spec["description"], spec["parameters"], workspace)
-        for spec in specs
-    )
-    return OwnToolOffer(tools, tuple(sandbox.problems))

@@ -40,7 +40,6 @@ def find_preset(name: str, folder: str = "") -> Guide:
 
 
 def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
     return InvalidRequest(
         f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file.",

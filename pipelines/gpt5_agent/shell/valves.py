@@ -143,13 +143,11 @@ class Valves(SharedValves, ParameterValves):
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
-        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
-        """Return headers with their values in a form that may be shown."""
         return seal_values(value)
 
 

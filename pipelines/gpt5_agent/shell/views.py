@@ -55,13 +55,6 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 }
 
 
-def _build_listener_chunk(
-    event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
-) -> Chunk:
-    """Return an event for the host's listeners."""
-    return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
-
-
 def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
     images = [
@@ -72,45 +65,30 @@ def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def _read_note(event: ToolOutput) -> str:
-    """Return what the user reads of the files of a tool."""
-    return "\n\n".join(event.card.get("notes", ()))
-
-
 def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines.
 
     The line stays above the question of a round that `asks` the user.
     """
-    fields: dict[str, Any]
+    step = event if isinstance(event, StepStarted) else event.step
+    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
+    if event.detail:
+        fields["detail"] = event.detail
     if isinstance(event, StepStarted):
-        fields = {
-            "id": event.id,
-            "kind": event.kind,
-            "label": event.label,
-            "parent": event.parent,
-            "status": "start",
-        }
-        if event.detail:
-            fields["detail"] = event.detail
+        fields |= {"parent": event.parent, "status": "start"}
         return host_event("agent:log", fields)
     line = describe_step(event)
-    if asks and event.step.kind == "round":
+    if asks and step.kind == "round":
         line = "Waiting for your answer"
-    fields = {
+    fields |= {
         "description": line,
         "done": True,
         "action": "agent_log",
-        "id": event.step.id,
-        "kind": event.step.kind,
-        "label": event.step.label,
         "status": "finish",
         "seconds": round(event.seconds, 3),
     }
     if event.usage:
         fields["tokens"] = event.usage.total
-    if event.detail:
-        fields["detail"] = event.detail
     return host_event("status", fields)
 
 
@@ -163,19 +141,22 @@ class HostRenderer:
                 yield closing_chunk(line, event.metadata.wire())
             case AnswerReport():
                 yield from self._native.render(event)
-            case ToolCallRequested():
-                yield _build_listener_chunk(event)
-                yield from self._render_note(call_above_card(event))
-            case StateChanged() | NewMessage() | ReadyForInput():
+            case StateChanged() | NewMessage() | ReadyForInput() | ToolCallRequested():
                 if isinstance(event, StateChanged):
                     self._asks = event.state == "waiting_for_confirmation"
-                yield _build_listener_chunk(event)
+                name = _LISTENER_EVENTS[type(event)]
+                yield host_event(f"agent:{name}", event._asdict())
+                if isinstance(event, ToolCallRequested):
+                    yield from self._render_note(call_above_card(event))
             case _:
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))
                 if isinstance(event, ToolOutput):
-                    yield from self._render_note(_read_note(event))
+                    # What the user reads of the files of a tool.
+                    yield from self._render_note(
+                        "\n\n".join(event.card.get("notes", ()))
+                    )
                     yield from _build_image_chunks(event)
 
     def result(self, model: str) -> Chunk:
@@ -267,7 +248,7 @@ class ClientRenderer:
                     yield from self._chunks.render(shown)
                 if not isinstance(event, ToolOutput):
                     return
-                note = _read_note(event)
+                note = "\n\n".join(event.card.get("notes", ()))
                 if note:
                     index = self._texts.new_index()
                     said = TextDelta(index, "reasoning", 0, note)

@@ -17,7 +17,6 @@ from typing import Annotated
 
 from pydantic import TypeAdapter, ValidationError
 
-from gpt5_agent.ports import AgentContext, Listener
 from gpt5_agent.request import PipelineCaller
 from gpt5_agent.shell.call import (
     PipelineCall,
@@ -112,9 +111,6 @@ async def _start_listeners(
     options: argparse.Namespace, terminal: Terminal, stack: AsyncExitStack
 ) -> None:
     """Start the listeners, to be stopped at the end."""
-    listeners: list[tuple[Listener, AgentContext]] = [
-        (StdinListener(on_end=terminal.end), KeyboardContext(terminal))
-    ]
     if options.listen is not None:
         token = os.environ.get(_TOKEN_VARIABLE, "").strip()
         if len(token) < _MIN_TOKEN_CHARACTERS:
@@ -122,12 +118,13 @@ async def _start_listeners(
                 f"Set {_TOKEN_VARIABLE} to a token that posts must have, of at least "
                 f"{_MIN_TOKEN_CHARACTERS} characters."
             )
-        listeners.insert(0, (HttpListener(token, options.listen), terminal))
-    for listener, context in listeners:
-        await listener.on_start(context)
-        stack.push_async_callback(listener.on_stop)
-        if isinstance(listener, HttpListener):
-            _write_stdout(f"[listening at {listener.address}]\n")
+        posts = HttpListener(token, options.listen)
+        await posts.on_start(terminal)
+        stack.push_async_callback(posts.on_stop)
+        _write_stdout(f"[listening at {posts.address}]\n")
+    lines = StdinListener(on_end=terminal.end)
+    await lines.on_start(KeyboardContext(terminal))
+    stack.push_async_callback(lines.on_stop)
 
 
 def _parse_valves(settings: Sequence[str]) -> Valves:

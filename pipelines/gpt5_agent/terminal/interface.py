@@ -71,7 +71,6 @@ def _mark_lines(mark: str, text: object) -> str:
 
 _CONFIRMATION_WORDS = {"y": True, "yes": True, "n": False, "no": False}
 
-
 _WaitingInput = tuple[str, asyncio.Future[None]]
 """An input, with the future that is resolved once it is answered."""
 

@@ -28,7 +28,6 @@ _MAX_FILES = 10
 _MAX_SHOWN_BYTES = 4_000
 """Of a text that is shown because it cannot be stored."""
 
-
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 _IMAGE_SIGNATURES = {

@@ -27,12 +27,10 @@ from shells.valve_texts import comma_list, unknown_words
 LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
-
 _CLOSED_FIELDS = list(
     dict.fromkeys(field for kind in TOOL_KINDS.values() for field in kind.closed_fields)
 )
 """Fields that are closed in every tool: the API may get to know one in another kind."""
-
 
 _KNOWN_WORDS = {
     "max_output_tokens",

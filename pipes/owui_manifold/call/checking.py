@@ -34,7 +34,6 @@ _NO_ENTRA = (
     "install it."
 )
 
-
 _NO_TOKEN = {
     "session": "This request has no login of Open WebUI to send to the model's server. "
     "In a chat, sign in again; an automation has no login.",

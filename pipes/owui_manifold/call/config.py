@@ -5,7 +5,7 @@ The switches of the composer come from filters (`owui_controls`), in
 `agent` (true), `thinking` (an effort).
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from types import MappingProxyType
 from typing import NamedTuple
@@ -131,7 +131,11 @@ def read_config(
     switched, wants_agent, switch_problem = _read_switches(metadata.get(_SWITCHES_KEY))
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
-    own, refused = _permitted_choices(chosen, permitted)
+    refused: list[str] = []
+    for word, name in _CHOICES.items():
+        if word not in permitted and vars(chosen)[name] != _UNCHANGED[name]:
+            refused.append(name)
+    own = chosen.model_copy(update={name: _UNCHANGED[name] for name in refused})
     own_key = typed_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
@@ -157,12 +161,21 @@ def read_config(
     can_search = is_searching and not calls_are_legacy(metadata)
     maps_search = valves.MAP_WEB_SEARCH and can_search
     tool_kinds = _offered_kinds(own, effective, maps_search)
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    secrets = connection_secrets(
+        # Headers that cannot be read hold secrets all the same.
+        [valves.EXTRA_HEADERS] if headers is None else headers.values(),
+        valves.PROXY,
+        valves.effective_key(),
+        valves.STORE_ENCRYPTION_KEY,
+        typed_key,
+        *read_servers(valves.REMOTE_MCP_SERVERS_JSON).secrets,
+    )
     return Config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, typed_key, *remote.secrets),
+        secrets=secrets,
         problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,
@@ -200,15 +213,6 @@ def named_models(valves: Valves) -> dict[str, ResolvedModel]:
     """
     overrides = read_overrides(valves.MODEL_OVERRIDES_JSON)
     return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON)[0])
-
-
-def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
-    """Return the texts that must appear in no log and no chat."""
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    # Headers that cannot be read hold secrets all the same.
-    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
-    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
-    return connection_secrets(values, valves.PROXY, *keys, *others)
 
 
 def calls_are_legacy(metadata: JsonObject) -> bool:
@@ -283,18 +287,6 @@ def _read_switches(switches: object) -> tuple[dict[str, object], bool, str]:
     return changed, bool(switches.get(_AGENT_WORD)), ""
 
 
-def _permitted_choices(
-    chosen: UserValves, permitted: Collection[str]
-) -> tuple[UserValves, list[str]]:
-    """Return what a user chose and may choose, and the names of all other choices."""
-    values = vars(chosen)
-    refused: dict[str, object] = {}
-    for word, name in _CHOICES.items():
-        if word not in permitted and values[name] != _UNCHANGED[name]:
-            refused[name] = _UNCHANGED[name]
-    return chosen.model_copy(update=refused), list(refused)
-
-
 def _chosen_values(
     valves: Valves, own: UserValves, *, is_admin: bool
 ) -> dict[str, object]:
@@ -335,7 +327,6 @@ def _read_permissions(text: str) -> tuple[frozenset[str], str]:
 
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
-
 
 OWN_KEY_PLACE = (
     "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "

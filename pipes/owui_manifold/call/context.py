@@ -202,8 +202,7 @@ class Call(ArrivedCall):
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
-        if self.memory.first_time(text):
-            self.log.warn(text)
+        self.log.warn_once(text, self.memory)
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""

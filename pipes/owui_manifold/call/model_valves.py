@@ -109,7 +109,6 @@ _PRICES = {
 }
 """The prices and factors that an administrator can state."""
 
-
 _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
 

@@ -14,6 +14,7 @@ from openai_responses.models.resolve import (
     takes_hosted_tool,
     takes_search_budget,
 )
+from owui_manifold.call.callers import LENGTH_KEYS
 from owui_manifold.call.context import Call
 from owui_manifold.call.valves import Valves
 
@@ -32,13 +33,7 @@ RESEARCH_BEGINNING = (
     f"{RESEARCH_OUTPUT_TOKENS:,} tokens of reasoning and answer."
 )
 """The line with which an answer begins."""
-_SET_BY_NAME = (
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_tokens",
-    "max_tool_calls",
-    "reasoning_effort",
-)
+_SET_BY_NAME = (*LENGTH_KEYS, "max_tool_calls", "reasoning_effort")
 
 
 def check_research(call: Call) -> None:

@@ -4,7 +4,7 @@ The chat as the host gives it; the model, if its name leaves the choice to the p
 the tools; the fields; the prefix as it was sent before; the history as input.
 """
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 
 from manifold.preparation import (
     Chat,
@@ -28,7 +28,6 @@ from openai_responses.items import (
 from openai_responses.json_input import JsonObject, as_mapping, as_text
 from openai_responses.long_work import count_entries, run_work
 from openai_responses.models.choice import choose_auto_model
-from openai_responses.models.facts import ModelFacts
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.request_repairs import Repair, lowered_kinds
 from openai_responses.requests.build import ResponsesRequest
@@ -159,9 +158,8 @@ async def build_chat_request(call: Call) -> Prepared:
     repairs = learned_repairs(call, model.id)
     if stored:
         repairs = (*repairs, *stored.repairs)
-    appended = _appended_kinds(call, model.facts, repairs)
     chat, request, sent = await run_work(
-        size, lambda: _keep_prefix(call, model, stored, appended, request, chat)
+        size, lambda: _keep_prefix(call, model, stored, repairs, request, chat)
     )
 
     # The input, and everything together.
@@ -419,28 +417,11 @@ def _first_fields(
     return request
 
 
-def _appended_kinds(
-    call: Call, facts: ModelFacts, repairs: Sequence[Repair]
-) -> set[str]:
-    """Return the types of items by which later turns can change a request.
-
-    They are those that its model and server take, and did not refuse.
-    """
-    if not call.endpoint.is_openai:
-        return set()
-    kinds = set[str]()
-    if facts.appends_tools:
-        kinds.add(ADDED_TOOLS)
-    if facts.appends_configuration:
-        kinds.add(CONFIGURATION)
-    return kinds - lowered_kinds(repairs)
-
-
 def _keep_prefix(
     call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
-    appended: Set[str],
+    repairs: Sequence[Repair],
     request: ResponsesRequest,
     chat: Chat,
 ) -> tuple[Chat, ResponsesRequest, SentContext | None]:
@@ -454,6 +435,14 @@ def _keep_prefix(
     message_id = call.caller.message_id
     mode = call.config.expert.stable_instructions
     keeps_first = model.facts.appends_tools if mode == "auto" else mode == "on"
+    # The types of items by which a turn can change a request: those that the model and
+    # its server take, and did not refuse.
+    appended = set[str]()
+    if call.endpoint.is_openai and model.facts.appends_tools:
+        appended.add(ADDED_TOOLS)
+    if call.endpoint.is_openai and model.facts.appends_configuration:
+        appended.add(CONFIGURATION)
+    appended -= lowered_kinds(repairs)
     # After a compaction the model has nothing of what came before it.
     compacted: set[str] = set()
     for record in chat.records.values():

@@ -25,7 +25,6 @@ from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
     PLACE_NAMES,
     SEARCH_VALVE,
-    ImageOptions,
     PipeExpertKeys,
     read_file_search_options,
     read_image_options,
@@ -70,8 +69,8 @@ def hosted_tools(
                     container["memory_limit"] = config.expert.code_memory
                 tools = [{"type": name, "container": container}]
             case "image_generation":
-                given = _image_options(config).model_dump(exclude_unset=True)
-                tools = [{**given, "type": name}]
+                given, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+                tools = [{**given.model_dump(exclude_unset=True), "type": name}]
             case _:
                 tools = [{"type": name, **kind.least}]
         usable += [tool for tool in tools if may_offer(tool, repairs)]
@@ -84,7 +83,6 @@ def hosted_tools(
 
 
 def _takes_kind(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
     return takes_hosted_tool(model, kind)
@@ -110,14 +108,10 @@ def _file_search(config: Config) -> Sequence[Item]:
 _FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
 
 
-def _image_options(config: Config) -> ImageOptions:
-    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    return options
-
-
 def image_model_name(config: Config) -> str:
     """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    return _image_options(config).model
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    return options.model
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Item:
@@ -138,13 +132,11 @@ def _web_search(config: Config, model: ResolvedModel) -> Item:
         "search_context_size": options.search_context_size,
         "user_location": {"type": "approximate", **_location(options.user_location)},
     }
-    filters: dict[str, list[str]] = {}
-    allowed = _domains(options.allowed_domains)
-    if allowed:
-        filters["allowed_domains"] = allowed
-    blocked = _domains(options.blocked_domains)
-    if blocked:
-        filters["blocked_domains"] = blocked
+    domains = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: given for name, given in domains.items() if given}
     if filters:
         tool["filters"] = filters
     if not options.external_web_access:

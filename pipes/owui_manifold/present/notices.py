@@ -73,9 +73,7 @@ def refusal_notice(call: Call) -> str:
 
     It is above the last line of the answer, which tells more.
     """
-    if call.caller.task:
-        return ""
-    if not call.caller.is_open_webui:  # no page shows it
+    if not call.caller.has_page:  # which shows it
         return ""
     user_id = call.caller.user_id
     new: list[str] = []
@@ -97,14 +95,12 @@ def _retirement(prepared: Prepared) -> str:
     restart of the server changes nothing.
     """
     call = prepared.call
-    if call.caller.task:
-        notice = call.retirement(prepared.request.model)
-    else:
-        notice = call.retirement(call.caller.model)
+    is_task = bool(call.caller.task)
+    notice = call.retirement(prepared.request.model if is_task else call.caller.model)
     if not notice:
         return ""
     call.warn_once(notice)
-    if call.caller.task:  # it comes before the answer, and shows nothing
+    if is_task:  # it comes before the answer, and shows nothing
         return ""
     rows = prepared.row.chat.messages.values() if prepared.row else ()
     for row in rows:

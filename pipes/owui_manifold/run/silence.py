@@ -16,7 +16,6 @@ _MINUTE = 60.0
 """After the first line, each minute has one: who waits sees that the pipe still does."""
 _NEVER = float("inf")
 
-
 _SILENT = "Still thinking, {}"
 _RESPONDED = "The model's server responded"
 
