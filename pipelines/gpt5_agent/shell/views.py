@@ -23,12 +23,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.tools.approval_cards import call_above_card
 from manifold.http_failures import NOT_AGAIN, failed_answer, failure_headers
-from manifold.views import (
-    client_view,
-    context_sources,
-    page_result,
-    whole_completion,
-)
+from manifold.views import client_view, context_sources, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
