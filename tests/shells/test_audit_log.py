@@ -52,16 +52,23 @@ def test_lines_of_a_run_have_the_servers_id_and_ours(
     assert KEY not in caplog.text
 
 
-def test_audit_lines_are_in_the_servers_log_alone() -> None:
+def test_audit_lines_are_in_the_servers_log_alone(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If they are wanted at all."""
+    request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
     log = RunLog("DEBUG", [], "RUN1")
     log.audit("{}")
     assert log.text() == ""
+    caplog.clear()
+    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
+    AuditLog(ExpertKeys(), log, "host").note_request(request)
+    assert caplog.messages == []
 
 
 @pytest.mark.parametrize(
     ("setting", "environment", "writes"),
     [
-        (False, None, False),
         (False, "", False),
         (True, "", True),
         (False, "true", True),
@@ -73,16 +80,14 @@ def test_audit_lines_are_in_the_servers_log_alone() -> None:
 )
 def test_audit_log_is_on_by_setting_or_environment(
     setting: bool,
-    environment: str | None,
+    environment: str,
     writes: bool,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """One of them is enough; the variable is on by one word alone."""
     request = build_request(resolve_model("gpt-5.2"), KEY, [QUESTION], {}, Settings())
-    monkeypatch.delenv("OPENAI_GPT5_AUDIT_LOG", raising=False)
-    if environment is not None:
-        monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
+    monkeypatch.setenv("OPENAI_GPT5_AUDIT_LOG", environment)
 
     for log in LOGS.values():
         caplog.clear()

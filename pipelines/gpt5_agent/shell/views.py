@@ -23,12 +23,7 @@ from gpt5_agent.events import (
 )
 from gpt5_agent.tools.approval_cards import call_above_card
 from manifold.http_failures import NOT_AGAIN, failed_answer, failure_headers
-from manifold.views import (
-    client_view,
-    context_sources,
-    page_result,
-    whole_completion,
-)
+from manifold.views import client_view, context_sources, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
 from openai_responses.items import Item, is_reasoning
@@ -71,25 +66,25 @@ def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
     The line stays above the question of a round that `asks` the user.
     """
     step = event if isinstance(event, StepStarted) else event.step
-    fields: dict[str, Any] = {"id": step.id, "kind": step.kind, "label": step.label}
-    if event.detail:
-        fields["detail"] = event.detail
+    names = {"id": step.id, "kind": step.kind, "label": step.label}
+    detail = {"detail": event.detail} if event.detail else {}
     if isinstance(event, StepStarted):
-        fields |= {"parent": event.parent, "status": "start"}
-        return host_event("agent:log", fields)
+        begun = {**names, "parent": event.parent, "status": "start", **detail}
+        return host_event("agent:log", begun)
     line = describe_step(event)
     if asks and step.kind == "round":
         line = "Waiting for your answer"
-    fields |= {
+    fields: dict[str, Any] = {
         "description": line,
         "done": True,
         "action": "agent_log",
+        **names,
         "status": "finish",
         "seconds": round(event.seconds, 3),
     }
     if event.usage:
         fields["tokens"] = event.usage.total
-    return host_event("status", fields)
+    return host_event("status", {**fields, **detail})
 
 
 class HostRenderer:

@@ -86,10 +86,9 @@ def _left_out(
             for tool in value:
                 if id(tool) not in kept_tools:
                     word = _missing_word(tool, opened)
-                    is_type = word == str(as_mapping(tool).get("type"))
-                    reason = "a billed tool of OpenAI"
-                    if not is_type:
-                        reason = "names what belongs to somebody"
+                    reason = "names what belongs to somebody"
+                    if word == str(as_mapping(tool).get("type")):
+                        reason = "a billed tool of OpenAI"
                     left_out[f"{key} {word}"] = reason
     return left_out
 

@@ -38,11 +38,7 @@ from owui_manifold.call.valves import (
 )
 from settings.table import rows_of
 from shells.answer_log import LOG_LEVELS
-from shells.endpoint_valves import (
-    endpoint_of_valves,
-    missing_key_error,
-    read_headers,
-)
+from shells.endpoint_valves import endpoint_of_valves, missing_key_error, read_headers
 from shells.tool_valves import ToolTimeouts, read_rules, read_timeouts
 from shells.valve_messages import PIPE_SHELL, Shell
 from shells.valve_texts import comma_list, unknown_words
@@ -333,12 +329,7 @@ OWN_KEY_PLACE = (
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
-_ACCOUNT_HEADERS = (
-    "authorization",
-    "api-key",
-    "openai-organization",
-    "openai-project",
-)
+_ACCOUNT_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
 def build_endpoint(

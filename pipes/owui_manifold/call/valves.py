@@ -68,11 +68,7 @@ class Valves(SharedValves):
         "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
         "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
         "user's login of Open WebUI.",
-        then=(
-            "ORGANIZATION",
-            "PROJECT",
-            "EXTRA_HEADERS",
-        ),
+        then=("ORGANIZATION", "PROJECT", "EXTRA_HEADERS"),
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = valve(
         "off",
@@ -84,11 +80,7 @@ class Valves(SharedValves):
         "auto",
         "Send Open WebUI's headers about the user, if its "
         "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
-        then=(
-            "PROXY",
-            "CA_BUNDLE",
-            "VERIFY_SSL",
-        ),
+        then=("PROXY", "CA_BUNDLE", "VERIFY_SSL"),
     )
 
     # Models
