@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import AsyncIterator, Iterator, Set
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -116,6 +116,8 @@ FIXTURES = {
     "shared_sandbox": "sandbox",
 }
 """The marks of the tests that use a fixture."""
+GROUPS = {"running_chromium": "page", "server": "host"}
+"""The groups of the tests that use a fixture of tests/hosts; the first one counts."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -127,6 +129,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
+        group = _group(item)
+        if group:
+            item.add_marker(pytest.mark.xdist_group(group))
         # Whoever is the first to need Open WebUI waits for its start.
         starts_host = _place(item.path)[0] == "hosts" or item.get_closest_marker("host")
         if starts_host and not item.get_closest_marker("timeout"):
@@ -136,6 +141,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             reason = f"needs {missing}, which scripts/test installs"
             item.add_marker(pytest.mark.skip(reason=reason))
     items.sort(key=_rank)
+
+
+def _group(item: pytest.Item) -> str:
+    """Name the group of a test that shares with others what each worker would start."""
+    used = getattr(item, "fixturenames", ())
+    if hasattr(getattr(item, "module", None), "server"):
+        return ""  # its file has a server of its own
+    return next((name for fixture, name in GROUPS.items() if fixture in used), "")
 
 
 @cache
@@ -166,6 +179,27 @@ def _missing_need(item: pytest.Item) -> str:
             if not is_installed(need):
                 return need.name
     return ""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give workers whole files; all tests of a group go to one of them."""
+    if config.getvalue("dist") != "loadgroup":
+        return None
+    from xdist.scheduler import LoadGroupScheduling
+
+    scheduling = LoadGroupScheduling(config, log)
+    group_or_test = scheduling._split_scope
+    scheduling._split_scope = lambda name: group_or_test(name).partition("::")[0]
+    return scheduling
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name tests as they can be asked for again: workers add the group to the name."""
+    if hasattr(report, "node"):  # in the process that reports
+        for group in GROUPS.values():
+            report.nodeid = report.nodeid.removesuffix(f"@{group}")
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
