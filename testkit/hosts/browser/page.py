@@ -16,7 +16,7 @@ from typing import Self
 
 from playwright.async_api import Error, Locator, Page, Request, WebSocket
 
-from hosts.browser.chromium import SCREEN, Chromium, KeptPage
+from hosts.browser.chromium import EMPTY, SCREEN, Chromium, KeptPage
 from hosts.people.users import User
 
 PICTURES = Path(__file__).parents[3] / "artifacts"
@@ -223,7 +223,7 @@ class ChatPage:
 
     async def leave(self) -> None:
         """Close the app, as whoever closes the browser does."""
-        await self.page.goto("about:blank")
+        await self.page.goto(EMPTY)
         self._open.read = ""
 
     async def open_chat(self, chat_id: str) -> None:
