@@ -72,6 +72,10 @@ FORGET = """() => {
   for (const key of Object.keys(sessionStorage))
     if (key !== 'token') sessionStorage.removeItem(key);
 }"""
+SCROLL_TO_END = """() => {
+  const messages = document.querySelector('#messages-container');
+  messages.scrollTop = messages.scrollHeight;
+}"""
 NOTHING_SAID = "!document.querySelector('.chat-user, .chat-assistant')"
 TWO_FRAMES = """() => new Promise(drawn =>
   requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
@@ -236,7 +240,11 @@ class ChatPage:
         await self._answered("")
 
     async def open_again(self) -> None:
-        """Leave the chat, and read it again from what the server has stored."""
+        """Leave the chat, and read it again from what the server has stored.
+
+        The end of an answer that came meanwhile would be missed: it is waited for.
+        """
+        await self._answered(f"#{await self.page.evaluate(LAST_ANSWER)}")
         chat_id = self.chat_id
         await self.page.evaluate(FOLLOW, "/")
         await self.page.wait_for_function(NOTHING_SAID)
@@ -331,6 +339,11 @@ class ChatPage:
         await self.page.set_viewport_size({"width": width, "height": height})
         await self.page.wait_for_function(RESTS)
 
+    async def scroll_to_end(self) -> None:
+        """Have the end of the chat on the screen, wherever the page has scrolled to."""
+        await self.page.evaluate(SCROLL_TO_END)
+
     async def screenshot(self, path: Path) -> None:
-        path.parent.mkdir(exist_ok=True)
-        await self.page.screenshot(path=path)
+        """Keep a picture for people to look at, if there is the folder for it."""
+        if path.parent.is_dir():
+            await self.page.screenshot(path=path)
