@@ -23,7 +23,7 @@ from progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("pipes", "pipelines", "scripts", "testkit", "tests")
-PARALLEL = ("-n", "3", "--dist", "loadgroup")  # two cores: a server makes its test wait
+PARALLEL = ("-n", "3", "--dist", "loadfile")  # two cores: a server makes its test wait
 HOST_BENCHES = ("inside.py", "first.py", "cost.py")
 """They start an Open WebUI: tests/hosts/test_bench_inside.py runs them."""
 CHECKS = {

@@ -12,6 +12,7 @@ installs it, and skips nothing.
 import asyncio
 import gc
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Set
@@ -116,8 +117,9 @@ FIXTURES = {
     "shared_sandbox": "sandbox",
 }
 """The marks of the tests that use a fixture."""
-GROUPS = {"running_chromium": "page", "server": "host"}
-"""The groups of the tests that use a fixture of tests/hosts; the first one counts."""
+STARTS_SERVER = re.compile(r"\b(OpenWebUI|PipelinesServer|shared_servers)\(")
+USES_PAGE = "from hosts.browser"
+"""Both are in the text of a file of tests/hosts."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -129,9 +131,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         for mark in _implied_marks(item):
             item.add_marker(mark)
-        group = _group(item)
-        if group:
-            item.add_marker(pytest.mark.xdist_group(group))
         # Whoever is the first to need Open WebUI waits for its start.
         starts_host = _place(item.path)[0] == "hosts" or item.get_closest_marker("host")
         if starts_host and not item.get_closest_marker("timeout"):
@@ -141,14 +140,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             reason = f"needs {missing}, which scripts/test installs"
             item.add_marker(pytest.mark.skip(reason=reason))
     items.sort(key=_rank)
-
-
-def _group(item: pytest.Item) -> str:
-    """Name the group of a test that shares with others what each worker would start."""
-    used = getattr(item, "fixturenames", ())
-    if hasattr(getattr(item, "module", None), "server"):
-        return ""  # its file has a server of its own
-    return next((name for fixture, name in GROUPS.items() if fixture in used), "")
 
 
 @cache
@@ -183,23 +174,29 @@ def _missing_need(item: pytest.Item) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Give workers whole files; all tests of a group go to one of them."""
-    if config.getvalue("dist") != "loadgroup":
+    """Give each worker whole files, and one all those that share a server or the page."""
+    if config.getvalue("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadGroupScheduling
+    from xdist.scheduler import LoadFileScheduling
 
-    scheduling = LoadGroupScheduling(config, log)
-    group_or_test = scheduling._split_scope
-    scheduling._split_scope = lambda name: group_or_test(name).partition("::")[0]
+    scheduling = LoadFileScheduling(config, log)
+    scheduling._split_scope = lambda name: _file_or_group(name.partition("::")[0])
     return scheduling
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Name tests as they can be asked for again: workers add the group to the name."""
-    if hasattr(report, "node"):  # in the process that reports
-        for group in GROUPS.values():
-            report.nodeid = report.nodeid.removesuffix(f"@{group}")
+@cache
+def _file_or_group(file: str) -> str:
+    """Return the group of a file whose tests share what each worker would start.
+
+    Workers collect the tests, so of the fixtures nothing is known here.
+    """
+    directory, _, name = file.rpartition("/")
+    if directory != "tests/hosts":
+        return file
+    text = Path(__file__).with_name("hosts").joinpath(name).read_text("utf-8")
+    if STARTS_SERVER.search(text):
+        return file
+    return "page" if USES_PAGE in text else "host"
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:
