@@ -245,8 +245,12 @@ class ChatPage:
         The end of an answer that came meanwhile would be missed: it is waited for.
         """
         await self._answered(f"#{await self.page.evaluate(LAST_ANSWER)}")
+        # The address of a new chat comes with the reply to its question, maybe after it.
+        await self.page.wait_for_url("**/c/?*", wait_until="commit")
         chat_id = self.chat_id
         await self.page.evaluate(FOLLOW, "/")
+        # A chat that begins later than the old one is opened would take its place.
+        await self.page.wait_for_selector("#chat-input:focus")
         await self.page.wait_for_function(NOTHING_SAID)
         await self.page.evaluate(FOLLOW, f"/c/{chat_id}")
         await self._answered("")
@@ -274,6 +278,8 @@ class ChatPage:
         async with asyncio.timeout(ACTION_MS / 1000):
             await self._joined.wait()
         before = await self.page.evaluate(LAST_ANSWER)
+        if before:  # what is asked before its end is not sent as it was written
+            await self._answered(f"#{before}")
         await self.page.click("#chat-input")
         await self.page.keyboard.insert_text(text)  # at once, as from the clipboard
         await self.page.keyboard.press("Enter")
