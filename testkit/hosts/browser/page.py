@@ -11,6 +11,7 @@ listed in `blocked`.
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Self
 
@@ -77,6 +78,7 @@ SCROLL_TO_END = """() => {
   messages.scrollTop = messages.scrollHeight;
 }"""
 NOTHING_SAID = "!document.querySelector('.chat-user, .chat-assistant')"
+HAS_CHAT_ID = re.compile("/c/.")
 TWO_FRAMES = """() => new Promise(drawn =>
   requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
 EMPTY_CLIPBOARD = "navigator.clipboard.writeText('')"
@@ -246,7 +248,7 @@ class ChatPage:
         """
         await self._answered(f"#{await self.page.evaluate(LAST_ANSWER)}")
         # The address of a new chat comes with the reply to its question, maybe after it.
-        await self.page.wait_for_url("**/c/?*", wait_until="commit")
+        await self.page.wait_for_url(HAS_CHAT_ID, wait_until="commit")
         chat_id = self.chat_id
         await self.page.evaluate(FOLLOW, "/")
         # A chat that begins later than the old one is opened would take its place.
