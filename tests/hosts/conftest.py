@@ -29,7 +29,6 @@ MODELS = (
     "gpt-4.1",
     "gpt-99-unheard-of",
 )
-_PAGE_FOLLOWS = pytest.StashKey[bool]()
 
 
 @pytest.fixture(scope="session")
@@ -132,21 +131,11 @@ async def running_chromium() -> AsyncIterator[Chromium]:
         yield running
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Note whether the next test has a page, before the fixtures of this one end."""
-    used = getattr(nextitem, "fixturenames", ())
-    item.session.stash[_PAGE_FOLLOWS] = "chromium" in used
-
-
 @pytest_asyncio.fixture(scope="module")
-async def chromium(
-    running_chromium: Chromium, request: pytest.FixtureRequest
-) -> AsyncIterator[Chromium]:
-    """The browser; its pages go on running as long as tests of a page follow."""
+async def chromium(running_chromium: Chromium) -> AsyncIterator[Chromium]:
+    """The browser, whose pages go on running between the tests of one file alone."""
     yield running_chromium
-    if not request.session.stash[_PAGE_FOLLOWS]:
-        await running_chromium.empty_kept_pages()
+    await running_chromium.empty_kept_pages()
 
 
 @pytest_asyncio.fixture
