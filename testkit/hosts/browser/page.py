@@ -117,7 +117,11 @@ class ChatPage:
         return self._kept
 
     async def __aenter__(self) -> Self:
-        """Open it, empty, or with what the last test of the same person has left in it."""
+        """Open it, empty, or with what the last test of the same person has left in it.
+
+        Chromium draws the page in front alone as fast as it can. When another one is
+        closed, the page in front is any of those that are left.
+        """
         await self.user.hide_changelog()
         context = await self._chromium.context(self.user.url)
         kept = self._chromium.kept_pages.setdefault(self.user.token, [])
@@ -137,6 +141,7 @@ class ChatPage:
             if self._signed_in:
                 script = f"localStorage.token = {self.user.token!r}"
                 await self.page.add_init_script(script)
+        await self.page.bring_to_front()
         self.page.on("pageerror", self._note_error)
         self.page.on("request", self._note)
         self.page.on("websocket", self._watch_joining)
@@ -217,6 +222,7 @@ class ChatPage:
 
         A chat with another model is ready as soon as the cursor is in its input.
         """
+        await self.page.bring_to_front()
         read = json.dumps([await self.user.call("GET", path) for path in READ_ONCE])
         if read == self._open.read:
             await self.page.evaluate(FOLLOW, path)
@@ -279,6 +285,7 @@ class ChatPage:
         """
         async with asyncio.timeout(ACTION_MS / 1000):
             await self._joined.wait()
+        await self.page.bring_to_front()
         before = await self.page.evaluate(LAST_ANSWER)
         if before:  # what is asked before its end is not sent as it was written
             await self._answered(f"#{before}")
