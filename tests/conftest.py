@@ -12,12 +12,13 @@ installs it, and skips nothing.
 import asyncio
 import gc
 import os
+import re
 import shutil
 import tempfile
 from collections.abc import AsyncIterator, Iterator, Set
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
@@ -117,6 +118,9 @@ FIXTURES = {
     "shared_sandbox": "sandbox",
 }
 """The marks of the tests that use a fixture."""
+STARTS_SERVER = re.compile(r"\b(OpenWebUI|PipelinesServer|shared_servers)\(")
+USES_PAGE = "from hosts.browser"
+"""Both are in the text of a file of tests/hosts."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -167,6 +171,33 @@ def _missing_need(item: pytest.Item) -> str:
             if not is_installed(need):
                 return need.name
     return ""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Give each worker whole files, and one all those that share a server or the page."""
+    if config.getvalue("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    scheduling = LoadFileScheduling(config, log)
+    scheduling._split_scope = lambda name: _file_or_group(name.partition("::")[0])
+    return scheduling
+
+
+@cache
+def _file_or_group(file: str) -> str:
+    """Return the group of a file whose tests share what each worker would start.
+
+    Workers collect the tests, so of the fixtures nothing is known here.
+    """
+    directory, _, name = file.rpartition("/")
+    if directory != "tests/hosts":
+        return file
+    text = Path(__file__).with_name("hosts").joinpath(name).read_text("utf-8")
+    if STARTS_SERVER.search(text):
+        return file
+    return "page" if USES_PAGE in text else "host"
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -15,7 +15,6 @@ from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import (
     PIPE,
     STUB,
-    install_copy,
     install_pipe,
     install_toolkit,
     valves_changed,
@@ -109,14 +108,6 @@ async def in_row(admin: User, pipe: list[str]) -> AsyncIterator[None]:
     """Records in a key of the chat's row, with markers."""
     async with valves_changed(admin, PIPE, HISTORY_CARRIER="markers"):
         yield
-
-
-@pytest_asyncio.fixture(scope="session")
-async def copy_of_pipe(
-    admin: User, pipe_source: str, pipe_valves: dict[str, str]
-) -> list[str]:
-    """The same file under another id, with models whose names no other has."""
-    return await install_copy(admin, pipe_source, pipe_valves)
 
 
 @pytest_asyncio.fixture

@@ -3,7 +3,6 @@
 import aiohttp
 import pytest
 
-from hosts.chats.at_once import AT_ONCE, Crowd
 from hosts.people.tabs import Tab
 from hosts.sent import (
     chat_bodies,
@@ -12,36 +11,11 @@ from hosts.sent import (
     stripped,
 )
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import MODEL, PIPE
+from hosts.setup.pipes import MODEL
 from owui_chat.storage.records import message_key
 from simulator import Simulator
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
-
-THINKING = ("gpt-6.1-sol", "gpt-6.2-sol", "gpt-5.2-high")
-
-
-@pytest.mark.asyncio
-async def test_many_answers_at_once_lose_nothing(
-    tab: Tab, copy_of_pipe: list[str], simulator: Simulator
-) -> None:
-    """Two messages, each put to five models of two copies of the pipe.
-
-    Each answer is a branch of the same chat, keeps its items and gets them back. The
-    questions are taken one by one, because the host's own writes of many lock SQLite
-    for longer than it waits; then all are answered together.
-    """
-    ours = [f"{PIPE}.{name}" for name in THINKING]
-    crowd = Crowd([tab], [*ours, *copy_of_pipe], simulator, in_line=True)
-    first = await tab.send(MODEL, "sim:short hello")
-
-    turns = await crowd.asks_after(first)
-    later = await crowd.goes_on(turns)
-
-    assert len(turns) == AT_ONCE
-    assert {turn.error for turn in (*turns, *later)} == {None}
-    assert await crowd.lost([first, *turns, *later]) == []
-    assert crowd.forgotten(turns) == []
 
 
 async def let_answers_begin(simulator: Simulator) -> None:

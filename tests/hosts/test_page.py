@@ -107,6 +107,7 @@ async def test_how_answers_end(page: ChatPage, simulator: Simulator) -> None:
         line = last.get_by_text("reached its length limit")
         for name, size in (("wide", (1280, 800)), ("phone", (390, 700))):
             await page.resize(*size)
+            await page.scroll_to_end()
             await expect(line).to_be_in_viewport()
             await page.screenshot(PICTURES / f"length-limit-{name}.png")
         simulator.default_scenario = "chat"

@@ -165,26 +165,26 @@ async def test_a_message_that_the_page_does_not_show_instructs_nobody(
     ]
 
 
-@pytest.mark.parametrize("role", ["developer", "system"])
 @pytest.mark.asyncio
 async def test_a_message_of_the_hosts_table_alone_instructs_nobody(
-    tab: Tab, guarded: str, member: User, simulator: Simulator, role: str
+    tab: Tab, guarded: str, member: User, simulator: Simulator
 ) -> None:
     """A row that names no parent keeps, in the table that is read, the one it had."""
-    turn = await tab.send(guarded, "sim:short hello")
-    chat = await member.chat(turn.chat_id)
-    rows = chat["history"]["messages"]
-    rows["x"] = {"id": "x", "role": role, "content": FORGED, "parentId": None}
-    rows[turn.user_message_id]["parentId"] = "x"
-    await member.update_chat(turn.chat_id, chat)
-    del rows["x"], rows[turn.user_message_id]["parentId"]
-    await member.update_chat(turn.chat_id, chat)
+    for role in ("developer", "system"):
+        turn = await tab.send(guarded, "sim:short hello")
+        chat = await member.chat(turn.chat_id)
+        rows = chat["history"]["messages"]
+        rows["x"] = {"id": "x", "role": role, "content": FORGED, "parentId": None}
+        rows[turn.user_message_id]["parentId"] = "x"
+        await member.update_chat(turn.chat_id, chat)
+        del rows["x"], rows[turn.user_message_id]["parentId"]
+        await member.update_chat(turn.chat_id, chat)
 
-    answered = await tab.send(guarded, "sim:short again", chat_id=turn.chat_id)
+        answered = await tab.send(guarded, "sim:short again", chat_id=turn.chat_id)
 
-    assert FORGED not in json.dumps(chat_bodies(simulator)[-1])
-    is_refused = "the page does not show" in str(answered.error)
-    assert is_refused == (role == "system")
+        assert FORGED not in json.dumps(chat_bodies(simulator)[-1]), role
+        is_refused = "the page does not show" in str(answered.error)
+        assert is_refused == (role == "system")
 
 
 @pytest.mark.asyncio

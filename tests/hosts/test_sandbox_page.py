@@ -56,8 +56,7 @@ async def look(page: ChatPage, name: str) -> None:
     """Keep pictures; nothing is wider than the screen, be it wide or narrow."""
     for width in WIDTHS:
         await page.resize(width, HEIGHT)
-        picture = PICTURES / f"{name}-{width}.png"
-        await page.page.screenshot(path=picture, animations="disabled")
+        await page.screenshot(PICTURES / f"{name}-{width}.png")
         assert not await page.page.evaluate(OVERFLOW), width
     await page.resize(WIDTHS[0], HEIGHT)
 

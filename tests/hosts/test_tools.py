@@ -29,31 +29,6 @@ CUSTOM_TOOL = (PLUGINS / "custom_tool_filter.py").read_text()
 
 
 @pytest.mark.asyncio
-async def test_hung_tools_of_one_user_leave_the_others_theirs(
-    tab: Tab, admins_tab: Tab, admin: User, server: OpenWebUI, simulator: Simulator
-) -> None:
-    """The user whose tools hang is told, others do not notice."""
-    hold = server.home / "data" / "hold"
-    hangs = calling("blocking_weather", "toolkit")
-    weather = calling("get_weather", "toolkit")
-    hold.touch()
-    try:
-        async with valves_changed(admin, PIPE, TOOL_TIMEOUTS="default: 0.2"):
-            for _ in range(4):  # 20 calls; all users together had 16 threads
-                await tab.send(MODEL, "sim:five-calls", body=hangs)
-            await tab.send(MODEL, "sim:tool", body=weather)
-            await admins_tab.send(MODEL, "sim:tool", body=weather)
-    finally:
-        hold.unlink()
-
-    refused, answered = [
-        json.dumps(body["input"][-1]) for body in chat_bodies(simulator)[-3::2]
-    ]
-    assert "8 earlier calls are still running" in refused
-    assert "Sunny in" in answered
-
-
-@pytest.mark.asyncio
 async def test_a_page_with_streaming_off_is_asked_and_has_its_tools_run(
     tab: Tab, simulator: Simulator
 ) -> None:

@@ -67,8 +67,7 @@ async def test_use_is_drawn_and_is_a_file(
     Their names can be read, and there is no block of JSON. The file is a link in the
     chat, which a click downloads.
     """
-    async with ChatPage(admin, chromium, signed_in=False) as page:
-        await page.log_in()
+    async with ChatPage(admin, chromium) as page:
         await page.open_model(MODEL)
         await page.ask("/usage")
         assert "Nothing was counted in these days." in await page.last_answer()

@@ -28,6 +28,7 @@ ARGUMENTS = (
     # Playwright's own way to refuse requests would switch the cache off.
     "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
 )
+EMPTY = "about:blank"
 SCREEN = ViewportSize(width=1280, height=900)
 # What turns or shimmers for ever is drawn sixty times a second, by the processor.
 STAND_STILL = """addEventListener('animationstart', ({target}) => {
@@ -63,7 +64,7 @@ class KeptPage:
 
     page: Page
     read: str = ""
-    """What Open WebUI's app read when it was loaded; nothing, if the page is empty."""
+    """What Open WebUI's app read when it was loaded; nothing, if nobody knows."""
 
 
 class Chromium:
@@ -115,6 +116,6 @@ class Chromium:
         """Let none of them go on running: each would draw what its person does elsewhere."""
         for pages in self.kept_pages.values():
             for kept in pages:
-                if kept.read:
-                    await kept.page.goto("about:blank")
+                if kept.page.url != EMPTY:
+                    await kept.page.goto(EMPTY)
                     kept.read = ""

@@ -11,12 +11,13 @@ listed in `blocked`.
 
 import asyncio
 import json
+import re
 from pathlib import Path
 from typing import Self
 
 from playwright.async_api import Error, Locator, Page, Request, WebSocket
 
-from hosts.browser.chromium import SCREEN, Chromium, KeptPage
+from hosts.browser.chromium import EMPTY, SCREEN, Chromium, KeptPage
 from hosts.people.users import User
 
 PICTURES = Path(__file__).parents[3] / "artifacts"
@@ -72,7 +73,12 @@ FORGET = """() => {
   for (const key of Object.keys(sessionStorage))
     if (key !== 'token') sessionStorage.removeItem(key);
 }"""
+SCROLL_TO_END = """() => {
+  const messages = document.querySelector('#messages-container');
+  messages.scrollTop = messages.scrollHeight;
+}"""
 NOTHING_SAID = "!document.querySelector('.chat-user, .chat-assistant')"
+HAS_CHAT_ID = re.compile("/c/.")
 TWO_FRAMES = """() => new Promise(drawn =>
   requestAnimationFrame(() => requestAnimationFrame(drawn)))"""
 EMPTY_CLIPBOARD = "navigator.clipboard.writeText('')"
@@ -111,7 +117,11 @@ class ChatPage:
         return self._kept
 
     async def __aenter__(self) -> Self:
-        """Open it, empty, or with what the last test of the same person has left in it."""
+        """Open it, empty, or with what the last test of the same person has left in it.
+
+        Chromium draws the page in front alone as fast as it can. When another one is
+        closed, the page in front is any of those that are left.
+        """
         await self.user.hide_changelog()
         context = await self._chromium.context(self.user.url)
         kept = self._chromium.kept_pages.setdefault(self.user.token, [])
@@ -131,6 +141,7 @@ class ChatPage:
             if self._signed_in:
                 script = f"localStorage.token = {self.user.token!r}"
                 await self.page.add_init_script(script)
+        await self.page.bring_to_front()
         self.page.on("pageerror", self._note_error)
         self.page.on("request", self._note)
         self.page.on("websocket", self._watch_joining)
@@ -211,6 +222,7 @@ class ChatPage:
 
         A chat with another model is ready as soon as the cursor is in its input.
         """
+        await self.page.bring_to_front()
         read = json.dumps([await self.user.call("GET", path) for path in READ_ONCE])
         if read == self._open.read:
             await self.page.evaluate(FOLLOW, path)
@@ -223,7 +235,7 @@ class ChatPage:
 
     async def leave(self) -> None:
         """Close the app, as whoever closes the browser does."""
-        await self.page.goto("about:blank")
+        await self.page.goto(EMPTY)
         self._open.read = ""
 
     async def open_chat(self, chat_id: str) -> None:
@@ -236,9 +248,17 @@ class ChatPage:
         await self._answered("")
 
     async def open_again(self) -> None:
-        """Leave the chat, and read it again from what the server has stored."""
+        """Leave the chat, and read it again from what the server has stored.
+
+        The end of an answer that came meanwhile would be missed: it is waited for.
+        """
+        await self._answered(f"#{await self.page.evaluate(LAST_ANSWER)}")
+        # The address of a new chat comes with the reply to its question, maybe after it.
+        await self.page.wait_for_url(HAS_CHAT_ID, wait_until="commit")
         chat_id = self.chat_id
         await self.page.evaluate(FOLLOW, "/")
+        # A chat that begins later than the old one is opened would take its place.
+        await self.page.wait_for_selector("#chat-input:focus")
         await self.page.wait_for_function(NOTHING_SAID)
         await self.page.evaluate(FOLLOW, f"/c/{chat_id}")
         await self._answered("")
@@ -265,7 +285,10 @@ class ChatPage:
         """
         async with asyncio.timeout(ACTION_MS / 1000):
             await self._joined.wait()
+        await self.page.bring_to_front()
         before = await self.page.evaluate(LAST_ANSWER)
+        if before:  # what is asked before its end is not sent as it was written
+            await self._answered(f"#{before}")
         await self.page.click("#chat-input")
         await self.page.keyboard.insert_text(text)  # at once, as from the clipboard
         await self.page.keyboard.press("Enter")
@@ -331,6 +354,11 @@ class ChatPage:
         await self.page.set_viewport_size({"width": width, "height": height})
         await self.page.wait_for_function(RESTS)
 
+    async def scroll_to_end(self) -> None:
+        """Have the end of the chat on the screen, wherever the page has scrolled to."""
+        await self.page.evaluate(SCROLL_TO_END)
+
     async def screenshot(self, path: Path) -> None:
-        path.parent.mkdir(exist_ok=True)
-        await self.page.screenshot(path=path)
+        """Keep a picture for people to look at, if there is the folder for it."""
+        if path.parent.is_dir():
+            await self.page.screenshot(path=path)

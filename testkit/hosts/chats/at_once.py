@@ -1,16 +1,14 @@
 """Many runs in one chat at the same moment, and what each of them left there."""
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 from hosts.people.client import Json
 from hosts.people.tabs import Tab, Turn
 from hosts.sent import answered, stored_value, stripped
 from simulator import RecordedRequest, Simulator
 
-T = TypeVar("T")
 AT_ONCE = 10
 TOGETHER = f"sim:chat,together={AT_ONCE}"  # no answer begins before the last is asked
 
@@ -22,7 +20,6 @@ class Crowd:
     tabs: Sequence[Tab]
     models: Sequence[str]  # each under a name of its own at the API
     simulator: Simulator
-    in_line: bool = False  # each question waits until the one before was taken
 
     async def asks_after(self, first: Turn) -> list[Turn]:
         """Write messages after one answer, and put each of them to every model."""
@@ -36,7 +33,7 @@ class Crowd:
             )
             for number in range(count)
         ]
-        groups = await self._taken(asked)
+        groups = await asyncio.gather(*asked)
         return await self._ended([turn for group in groups for turn in group])
 
     async def goes_on(self, turns: Sequence[Turn]) -> list[Turn]:
@@ -50,7 +47,7 @@ class Crowd:
             )
             for number, turn in enumerate(turns)
         ]
-        return await self._ended(await self._taken(asked))
+        return await self._ended(await asyncio.gather(*asked))
 
     async def lost(self, turns: Sequence[Turn]) -> list[str]:
         """The answers of which nothing is kept."""
@@ -65,11 +62,6 @@ class Crowd:
 
     def _tab(self, number: int) -> Tab:
         return self.tabs[number % len(self.tabs)]
-
-    async def _taken(self, asked: Sequence[Awaitable[T]]) -> list[T]:
-        if self.in_line:
-            return [await answer for answer in asked]
-        return await asyncio.gather(*asked)
 
     async def _ended(self, turns: list[Turn]) -> list[Turn]:
         async with asyncio.timeout(300):

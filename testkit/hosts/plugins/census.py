@@ -1,15 +1,10 @@
 """
-title: Counts what the pipes of this server hold open, and what they keep
+title: Counts what the pipes of this server hold open
 """
 
 import asyncio
 import gc
 import json
-import re
-import sys
-
-LONG_PATTERN = 5_000
-KEEPERS = ("PipeMemory", "Connections", "Listing", "Pipe")
 
 
 class Pipe:
@@ -20,10 +15,7 @@ class Pipe:
         return [{"id": "count", "name": "Count"}]
 
     async def pipe(self, body: dict) -> str:  # type: ignore[type-arg]
-        """Count what the function whose id was said holds: sessions, sockets, logs.
-
-        Of what it keeps, count the bytes; and the long patterns of `re`.
-        """
+        """Count what the function whose id was said holds: sessions, sockets, logs."""
         gc.collect()
         owner = f"function_{body['messages'][-1]['content']}_"
         theirs = [held for held in gc.get_objects() if _module(held).startswith(owner)]
@@ -38,14 +30,7 @@ class Pipe:
             "tasks": sum(name.startswith(owner) for name in names),
             "runs": sum(type(held).__name__ == "RunLog" for held in theirs),
         }
-        keepers = [held for held in theirs if type(held).__name__ in KEEPERS]
-        patterns = [str(key[1]) for key in re._cache]  # type: ignore[attr-defined]
-        kept = {
-            "patterns": sum(len(pattern) > LONG_PATTERN for pattern in patterns),
-            "keepers": len(keepers),
-            "bytes": sum(_size(vars(keeper)) for keeper in keepers),
-        }
-        return json.dumps({"open": held_open, "kept": kept})
+        return json.dumps(held_open)
 
 
 def _module(held: object) -> str:
@@ -54,13 +39,3 @@ def _module(held: object) -> str:
 
 def _sockets(connector: object) -> int:
     return sum(len(rested) for rested in getattr(connector, "_conns", {}).values())
-
-
-def _size(value: object) -> int:
-    """Return the bytes of a value, with those of containers and texts inside of it."""
-    size = sys.getsizeof(value)
-    if isinstance(value, dict):
-        return size + sum(_size(part) for item in value.items() for part in item)
-    if isinstance(value, list | tuple | set):
-        return size + sum(map(_size, value))
-    return size

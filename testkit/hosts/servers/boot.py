@@ -31,10 +31,12 @@ import uvicorn
 PUBLIC_PASSWORD = "admin"
 """The tests' administrator has it; the demo, whose data may be kept, makes one up."""
 PACKAGES = (
-    *("aiohttp", "alembic", "authlib", "black", "botocore", "bs4", "cryptography"),
-    *("fastapi", "langchain_classic", "langchain_core", "langsmith", "ldap3", "mcp"),
-    *("mcp.server", "mcp_types", "numpy", "opentelemetry.trace", "PIL.Image", "redis"),
-    *("requests", "rich.console", "socketio", "sqlalchemy.ext.asyncio", "typer"),
+    *("aiohttp", "alembic", "authlib.integrations.starlette_client", "black", "boto3"),
+    *("botocore", "bs4", "cryptography", "fastapi", "jsonschema"),
+    *("langchain_classic.retrievers", "langchain_core.document_loaders.base"),
+    *("langsmith", "ldap3", "mcp", "mcp.server", "mcp_types", "numpy"),
+    *("opentelemetry.trace", "PIL.Image", "redis", "requests", "rich.console"),
+    *("socketio", "sqlalchemy.ext.asyncio", "typer"),
 )
 """What costs most of those that Open WebUI imports."""
 FEWEST_ROUNDS = 4
