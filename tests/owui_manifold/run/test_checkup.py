@@ -358,7 +358,9 @@ async def test_functions_that_cannot_be_listed(
     monkeypatch.setattr(desk.host.functions, "get_functions_by_type", fail)
     text = await desk.check()
 
-    assert "❌ **Problem: Filters.** Open WebUI could not list them (RuntimeError" in text
+    assert (
+        "❌ **Problem: Filters.** Open WebUI could not list them (RuntimeError" in text
+    )
     assert "✅ **A small request**" in text
 
 
