@@ -2,7 +2,12 @@
 
 import pytest
 
-from manifold.request_settings import call_limits, request_timeouts, settings_of_valves
+from manifold.request_settings import (
+    call_limits,
+    chosen_tags,
+    request_timeouts,
+    settings_of_valves,
+)
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import Settings
@@ -95,3 +100,20 @@ def test_slow_models_may_be_silent_for_long(name: str, silence: float) -> None:
     assert limits == Timeouts(7, silence, silence, 1800)
     patient = keys.model_copy(update={"idle_timeout_seconds": 901})
     assert request_timeouts(patient, resolve_model(name)).idle == 901
+
+
+@pytest.mark.parametrize(
+    ("given", "tags"),
+    [
+        (False, []),
+        (True, None),
+        (["<a>", "</a>"], ["<a>", "</a>"]),
+        ([" ", "</a>"], None),
+        (["<a>", ""], None),
+        (["a" * 100, "b"], ["a" * 100, "b"]),
+        (["a" * 101, "b"], None),
+    ],
+)
+def test_tags_are_a_pair_of_words(given: object, tags: list[str] | None) -> None:
+    """With a blank one, each text would be a thought."""
+    assert chosen_tags({"params": {"reasoning_tags": given}}) == tags

@@ -6,6 +6,7 @@ import pytest
 
 from agents.sample import KeptLog
 from manifold.views import (
+    OpenMessages,
     client_view,
     failure_chunks,
     log_refusal,
@@ -20,6 +21,7 @@ from openai_responses.errors import ConnectionFailed, InvalidParameter, InvalidR
 from openai_responses.items import text_message
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Cost, Usage
+from openai_responses.transport.stream import ItemAdded, TextDelta
 from owui_chat.events import AnswerReport
 from owui_chat.render.completions import ChunkRenderer
 from owui_chat.render.native import NativeRenderer
@@ -131,6 +133,9 @@ def test_failure_is_shown_in_the_form_of_its_reader(
 
     assert before == metadata_chunk(TOOK)
     assert failure_chunks(caller, "No.", REFUSAL) == [chunk]
+    client = ChunkRenderer("c", 1, "m")
+    [of_client, _] = failure_chunks(caller, "No.", REFUSAL, TOOK, client)
+    assert of_client == metadata_chunk(TOOK, client)
     assert readable_chunk(chunk, caller) == chunk
     if failure:
         assert chunk == failure
@@ -144,3 +149,17 @@ def test_whole_failure_has_what_it_took() -> None:
     assert told["execution_metadata"] == TOOK.wire()
     assert told["error"]["param"] == "top_p"
     assert whole_failure(PAGE, "No.", REFUSAL) == {"error": {"message": "No."}}
+
+
+def test_open_messages_with_a_text_end_once() -> None:
+    """Also one that refuses; an empty one is nothing to keep."""
+    messages = OpenMessages()
+    for index in range(3):
+        messages.note(ItemAdded(index, {**SAID, "content": []}))
+    for index, kind in enumerate(("text", "refusal")):
+        messages.note(TextDelta(index, kind, 0, "No."))
+    assert [(end.output_index, end.shown) for end in messages.end()] == [
+        (0, "No."),
+        (1, "No."),
+    ]
+    assert messages.end() == []

@@ -198,6 +198,7 @@ def test_error_of_a_shell_counts_as_the_one_it_is_made_of(has_begun: bool) -> No
         (Failure(200, ApiError("server_error")), "reported an error"),
         (Failure(), "did not answer"),
         (Failure(422), "rejected the request (HTTP 422)"),
+        (Failure(200, ApiError("503")), "has trouble (HTTP 503)"),
     ],
 )
 def test_status_line_says_why_there_is_another_attempt(

@@ -88,8 +88,9 @@ def test_text_that_is_not_a_link_is_released(text: str) -> None:
         (f"{LINKED}x{LINKED}", "[1]x[1]"),
         (f"{LINKED}{OTHER}{OTHER}{LINKED}", "[1][2][1]"),
         (f"[1]{LINKED}", "[1][1]"),
+        (f"Rain ({LINKED[1:-1]}, so)", "Rain ([1], so)"),
     ],
-    ids=["twice", "three", "space", "letter", "other", "the model's own"],
+    ids=["twice", "three", "space", "letter", "other", "the model's own", "one half"],
 )
 def test_repeated_number_is_left_out(text: str, numbered: str) -> None:
     assert whole(text) == numbered

@@ -57,6 +57,7 @@ class Host:
             self.removed.append(request.path)
             return web.json_response({"message": "File deleted successfully"})
         if request.method == "POST":
+            assert request.query_string == "process=false"  # nor read into knowledge
             fields = await request.post()
             file = fields["file"]
             assert isinstance(file, web.FileField)

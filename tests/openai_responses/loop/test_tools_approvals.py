@@ -44,6 +44,8 @@ async def test_first_rule_that_fits_counts() -> None:
     assert approver.rule_for("read_file") == "ask"
     own_tools_alone = Approver([("[!A-Z]*", "deny")])
     assert own_tools_alone.rule_for("delete_file") == "deny"
+    assert approver.rule_for("look", default_rule="deny") == "deny"
+    assert approver.rule_for("read_file", default_rule="deny") == "ask"
 
 
 @pytest.mark.parametrize(

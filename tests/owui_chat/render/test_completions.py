@@ -357,6 +357,7 @@ def test_calls_come_whole_and_are_counted() -> None:
             "custom",
             {"name": "take_note", "input": "a note"},
         ),
+        (custom_call("1", ""), "custom", {"name": "take_note", "input": ""}),
         (
             {**call("1"), "name": None},
             "function",
