@@ -253,7 +253,7 @@ _PHRASES = (
         r"|`inputs` must have less than"
         # Volcengine; Cohere.
         r"|exceed max message tokens|too many tokens: size limit exceeded"
-        r"|'input(\S*(content|text))?': (array|string) too long",
+        r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (

@@ -319,6 +319,8 @@ class _Sampler:
     alphabet: list[str]
     samples: set[str] = field(default_factory=set)
     prefixes: set[str] = field(default_factory=set)
+    beginnings: set[str] = field(default_factory=set)
+    """What leads to a repeat without a limit: each of many may read on to the end."""
 
     def sample(self, tree: Any, before: str) -> str:
         """Return a text that a sequence matches, after the text `before`."""
@@ -342,7 +344,9 @@ class _Sampler:
         if code is CODES.GROUPREF:
             return self.sample(self.compiled.groups[value], before)
         if code in (CODES.MAX_REPEAT, CODES.MIN_REPEAT, CODES.POSSESSIVE_REPEAT):
-            least, _, body = value
+            least, most, body = value
+            if most is CODES.MAXREPEAT:
+                self.beginnings.add(before)
             times: int = max(1, min(least, SHORT_LIMIT))
             return self.sample(body, before) * times
         return ""
@@ -432,6 +436,7 @@ def hostile_texts(compiled: CompiledPattern, ending: str) -> Iterator[HostileTex
     units = _by_length(sampler.samples | sampler.prefixes | set(alphabet))
     units = [unit for unit in units if unit]
     chosen = [*units[:_MOST_SHORT_UNITS], *units[-_MOST_LONG_UNITS:]]
+    chosen += _by_length(sampler.beginnings - {""})
     ends = (ending, "\0" + ending)
     yield from product(prefixes, dict.fromkeys(chosen), ends)
 

@@ -304,7 +304,7 @@ def split_chunks(
         if size == "random":
             max_length = randomness.choice(CHUNK_LENGTHS)
             length = min(length, randomness.randint(1, max_length))
-        elif size:
+        else:
             length = int(size)
         yield text[start : start + length]
         start += length
