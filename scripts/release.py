@@ -27,7 +27,12 @@ from releasing.contents import (  # noqa: E402 - the path
     version_of,
 )
 from releasing.download_page import PAGE, download_page  # noqa: E402 - the path
-from releasing.packed import PackedError, read_packed, unpack  # noqa: E402 - the path
+from releasing.packed import (  # noqa: E402 - the path
+    PackedError,
+    read_packed,
+    unpack,
+    without_comments,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -86,8 +91,8 @@ def verify(file: Path) -> int:
             held = _verify_import(text)
         else:
             readable = readable_of(text)
-            _compare(unpack(text, readable), readable)
-            held = f"{readable}, byte for byte"
+            _compare_code(unpack(text, readable), readable)
+            held = f"the code of {readable}"
     except (PackedError, OSError) as error:
         print(f"{file}: {error}", file=sys.stderr)
         return 1
@@ -105,19 +110,25 @@ def _verify_import(text: str) -> str:
     for plugin_id, content in read_import(text).items():
         if plugin_id in READABLE:
             readable = READABLE[plugin_id]
-            _compare(unpack(content, readable), readable)
+            _compare_code(unpack(content, readable), readable)
         elif plugin_id in SWITCHES:
             readable = SWITCHES[plugin_id]
-            _compare(content, readable)
+            _compare(content, (ROOT / readable).read_text("utf-8"), readable)
         else:
             raise PackedError(f"{plugin_id} is not one of ours.")
         held.append(readable)
-    return f"{', '.join(held)}, byte for byte"
+    return f"the code of {', '.join(held)}"
 
 
-def _compare(source: str, readable: str) -> None:
-    """Raise PackedError if a source is not that of this checkout."""
-    if source != (ROOT / readable).read_text("utf-8"):
+def _compare_code(code: str, readable: str) -> None:
+    """Raise PackedError if packed code is not that of this checkout."""
+    built = (ROOT / readable).read_text("utf-8")
+    _compare(code, without_comments(built), readable)
+
+
+def _compare(text: str, built: str, readable: str) -> None:
+    """Raise PackedError if a text is not the built one."""
+    if text != built:
         raise PackedError(
             f"It holds another source than {readable} has here. A file of a release is "
             "compared in a checkout of its tag."

@@ -21,7 +21,7 @@ from typing import Any
 
 from bundling.frontmatter import KEY_LINE
 from bundling.targets import FUNCTION_KEYS, TARGETS
-from releasing.packed import PackedError, read_packed, unpack
+from releasing.packed import PackedError, read_packed, unpack, without_comments
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -208,7 +208,9 @@ def check_release(folder: Path) -> Iterator[str]:
     for plugin_id, readable in READABLE.items():
         file = folder / packed_name(plugin_id)
         try:
-            yield from _check_version(unpack(read_packed(file), readable), readable)
+            code = unpack(read_packed(file), readable)
+            built = without_comments((ROOT / readable).read_text("utf-8"))
+            yield from _check_version(code, built, readable)
         except (PackedError, OSError) as error:
             yield f"{file.name}: {error}"
     contents: dict[str, str] = {}
@@ -235,15 +237,16 @@ def _check_contents(folder: Path, contents: Mapping[str, str]) -> Iterator[str]:
         if contents[plugin_id] != file.read_text("utf-8"):
             yield f"{plugin_id} to import is not {file.name}."
     for plugin_id in contents.keys() & SWITCHES.keys():
-        yield from _check_version(contents[plugin_id], SWITCHES[plugin_id])
+        readable = SWITCHES[plugin_id]
+        built = (ROOT / readable).read_text("utf-8")
+        yield from _check_version(contents[plugin_id], built, readable)
     versions = {version_of(content) for content in contents.values()}
     if len(versions) > 1:
         yield f"The files have several versions: {', '.join(sorted(versions))}."
 
 
-def _check_version(released: str, readable: str) -> Iterator[str]:
+def _check_version(released: str, built: str, readable: str) -> Iterator[str]:
     """Yield that a released text is not the built one, though both have one version."""
-    built = (ROOT / readable).read_text("utf-8")
     version = version_of(built)
     if version == version_of(released) and released != built:
         yield (

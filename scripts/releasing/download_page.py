@@ -52,13 +52,14 @@ _TEMPLATE = """\
 ```
 
 They show that a download is complete. To see that a packed file contains the published
-sources, run this in a checkout of this version, with nothing but Python:
+code, run this in a checkout of this version, with nothing but Python:
 
 ```
 python scripts/release.py --verify openai_responses_packed.py
 ```
 
-It builds the same text from the readable file and compares every character.
+It writes the same file from the readable one and compares every character. The code is
+that of the readable file, line for line; docstrings and comments stay behind.
 """
 
 

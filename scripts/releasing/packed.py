@@ -2,17 +2,26 @@
 
 The editor sends its whole text through Black, in the event loop of the server: seconds
 for the readable file, in which no one is answered. One long text costs Black nothing.
-The packed file carries the same source with its digest and runs that; line numbers in a
-traceback are those of the readable file.
+And it reads the whole text of a function from its database for each question, so each
+answer that runs holds one: the packed file is a fifth of the readable one.
+
+The packed file carries the code of the readable one with its digest and runs that.
+Docstrings and comments stay behind, their lines stay empty: line numbers in a traceback
+are those of the readable file.
 
 Nothing of a packed file is its own but the payload. So a file is checked by writing it
 again from its payload and comparing all of it: no line can be added or changed. This
 needs the standard library alone, and neither parses nor runs what it reads.
 """
 
+import ast
 import base64
+import bz2
 import hashlib
-import zlib
+import io
+import tokenize
+from collections.abc import Iterator
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 
@@ -20,33 +29,34 @@ LINE_LENGTH = 88
 MAX_PACKED_CHARACTERS = 4_000_000
 MAX_SOURCE_BYTES = 8_000_000
 """Bounds against a file made to fill the memory: many times what is packed today."""
+RULER = "# -----"
+"""How the line begins above and below the name of a chapter."""
 _PAYLOAD_BEGINS = '\nPACKED = """\n'
 _PAYLOAD_ENDS = '\n"""\n'
 _TEMPLATE = '''\
 """
 {keys}
 
-This is {readable}, compressed: Open WebUI formats a file
-when it is saved, and formatting the readable one keeps the server busy for seconds.
-The source is that file in the repository of this project, in the same release. DIGEST
-is its SHA-256. `python scripts/release.py --verify FILE` unpacks a packed file without
-running it, and compares.
+This is {readable}, compressed, without comments:
+Open WebUI formats a file when it is saved, and formatting the readable one keeps the
+server busy for seconds. The source is that file in the repository of this project, in
+the same release. `python scripts/release.py --verify FILE` unpacks a packed file
+without running it, and compares. DIGEST is the SHA-256 of what is unpacked.
 """
 
 import base64
+import bz2
 import gc
 import hashlib
-import zlib
 
 DIGEST = "{digest}"
 PACKED = """
 {payload}
 """
-SOURCE = zlib.decompress(base64.b85decode("".join(PACKED.split())))
+SOURCE = bz2.decompress(base64.b64decode(PACKED))
 if hashlib.sha256(SOURCE).hexdigest() != DIGEST:
     raise ImportError("This file was changed or cut. Download it again.")
-{loader}'''
-_CHAPTERS = '''
+
 
 def run_chapters(source):
     """Run the source in pieces of whole chapters, which begin with a ruler.
@@ -62,8 +72,7 @@ def run_chapters(source):
         line += source.count("\\n", start, end)
         start = end
 
-'''
-_LOADER = _CHAPTERS + """
+
 # The collector would look ninety times through what is being made, and find nothing.
 collects = gc.isenabled()
 gc.disable()
@@ -73,16 +82,7 @@ finally:
     if collects:
         gc.enable()
 del PACKED, SOURCE, collects, run_chapters
-"""
-_SECOND_LOADER = _CHAPTERS + """
-run_chapters(SOURCE.decode())
-del PACKED, SOURCE, run_chapters
-"""
-_FIRST_LOADER = """\
-exec(compile(SOURCE, "{name}", "exec"))
-del PACKED, SOURCE
-"""
-"""These two are of earlier files, which can still be verified."""
+'''
 
 
 class PackedError(Exception):
@@ -91,9 +91,41 @@ class PackedError(Exception):
 
 def pack(source: str, readable: str) -> str:
     """Return the packed form of a built file at the path `readable`."""
-    compressed = zlib.compress(source.encode(), 9)
-    payload = base64.b85encode(compressed).decode()
-    return _fill_template(source, readable, payload, _LOADER)
+    code = without_comments(source)
+    payload = base64.b64encode(bz2.compress(code.encode())).decode()
+    return _fill_template(code, readable, payload)
+
+
+@cache
+def without_comments(source: str) -> str:
+    """Return the same code on the same lines, without comments and docstrings.
+
+    What is read at run time stays: the first docstring (Open WebUI reads its keys), those
+    of a class `Tools` (it describes the tools to the model), and the chapters' rulers.
+    """
+    lines = source.split("\n")
+    for text, is_body in _docstrings(ast.parse(source).body[1:]):
+        first, last = text.lineno - 1, text.end_lineno or text.lineno
+        rest = lines[first][: text.col_offset] + "pass" if is_body else ""
+        lines[first:last] = [rest] + [""] * (last - first - 1)
+    readline = io.StringIO("\n".join(lines)).readline
+    for token in tokenize.generate_tokens(readline):
+        row, column = token.start
+        if token.type == tokenize.COMMENT and not token.string.startswith(RULER):
+            lines[row - 1] = lines[row - 1][:column].rstrip()
+    return "\n".join(lines)
+
+
+def _docstrings(body: list[ast.stmt]) -> Iterator[tuple[ast.Expr, bool]]:
+    """Yield the statements that are nothing but a text, and whether one is the body."""
+    for statement in body:
+        match statement:
+            case ast.Expr(value=ast.Constant(value=str())):
+                yield statement, len(body) == 1
+            case ast.ClassDef(name="Tools"):
+                continue
+        for name in ("body", "orelse", "finalbody"):
+            yield from _docstrings(getattr(statement, name, []))
 
 
 def read_packed(file: Path) -> str:
@@ -110,9 +142,9 @@ def read_packed(file: Path) -> str:
 
 
 def unpack(text: str, readable: str) -> str:
-    """Return the source within a packed file, if nothing else is in the file.
+    """Return the code within a packed file, if nothing else is in the file.
 
-    Compressing again would depend on the version of zlib, so the payload is taken as it
+    Compressing again would depend on the version of bzip2, so the payload is taken as it
     is and only its surroundings are written anew. Raises PackedError.
     """
     _, begin, rest = text.partition(_PAYLOAD_BEGINS)
@@ -120,45 +152,40 @@ def unpack(text: str, readable: str) -> str:
     if not begin or not end:
         raise PackedError("This is not a packed file.")
     payload = "".join(rows.split())
-    source = _decompress(payload)
-    expected = _fill_template(source, readable, payload, _LOADER)
-    earlier = [
-        _fill_template(source, readable, payload, loader).replace("import gc\n", "", 1)
-        for loader in (_FIRST_LOADER, _SECOND_LOADER)
-    ]
-    if text != expected and text not in earlier:
+    code = _decompress(payload)
+    expected = _fill_template(code, readable, payload)
+    if text != expected:
         raise PackedError(_describe_difference(text, expected))
-    return source
+    return code
 
 
-def _fill_template(source: str, readable: str, payload: str, loader: str) -> str:
-    """Return the whole packed file; the frontmatter is that of the source."""
-    name = readable.rpartition("/")[2]
-    keys = source.removeprefix('"""\n').partition("\n\n")[0]
+def _fill_template(code: str, readable: str, payload: str) -> str:
+    """Return the whole packed file; the frontmatter is that of the code."""
+    keys = code.removeprefix('"""\n').partition("\n\n")[0]
     starts = range(0, len(payload), LINE_LENGTH)
     return _TEMPLATE.format(
         keys=keys,
         readable=readable,
-        digest=hashlib.sha256(source.encode()).hexdigest(),
+        digest=hashlib.sha256(code.encode()).hexdigest(),
         payload="\n".join(payload[start : start + LINE_LENGTH] for start in starts),
-        loader=loader.format(name=name),
+        name=readable.rpartition("/")[2],
     )
 
 
 def _decompress(payload: str) -> str:
     """Return the text of a payload; stops at a size that no source of ours has."""
     damaged = "The packed text is damaged or cut."
-    decompressor = zlib.decompressobj()
+    decompressor = bz2.BZ2Decompressor()
     try:
-        compressed = base64.b85decode(payload)
-        source = decompressor.decompress(compressed, MAX_SOURCE_BYTES + 1)
-        if len(source) > MAX_SOURCE_BYTES:
+        compressed = base64.b64decode(payload, validate=True)
+        code = decompressor.decompress(compressed, MAX_SOURCE_BYTES + 1)
+        if len(code) > MAX_SOURCE_BYTES:
             reason = f"The packed text unpacks to more than {MAX_SOURCE_BYTES:,} bytes."
             raise PackedError(reason)
         if not decompressor.eof or decompressor.unused_data:
             raise PackedError(damaged)
-        return source.decode()
-    except (ValueError, zlib.error) as error:
+        return code.decode()
+    except (ValueError, OSError) as error:
         raise PackedError(damaged) from error
 
 
