@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.5.0
+version: 1.6.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -239,6 +239,20 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def repeats_a_name(text: str) -> bool:
+    """Say whether a JSON text has a name twice in an object: readers take either."""
+    has_repeated = False
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        fields = dict(pairs)
+        has_repeated = has_repeated or len(fields) < len(pairs)
+        return fields
+
+    json.loads(text, object_pairs_hook=read_object)
+    return has_repeated
+
+
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; None for anything else.
 
@@ -295,7 +309,7 @@ def json_size(value: object, most: int) -> int:
         for parent in level:
             size += _VALUE_SIZE * len(parent)
             parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
-            if size <= most:
+            if size <= most:  # else the texts need no look
                 size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
@@ -475,6 +489,7 @@ _KINDS = (
         items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
         refused_at_minimal=True,
         is_cited=True,
+        fee=0.0025,
     ),
     ToolKind(
         "mcp",
@@ -545,7 +560,7 @@ _KINDS = (
 )
 """In the order in which a request offers them: the prompt cache depends on it.
 
-The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+The types are those of openai-python 3.54.0, the fees are from LiteLLM 1.109.1
 (2026-11-21), what is refused at `minimal` from openai-agents.
 """
 
@@ -1220,7 +1235,6 @@ def drop_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def _drop_last_reasoning(items: list[Item]) -> None:
-    """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
 
@@ -1295,8 +1309,6 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-_MAX_WAIT_WORDS = 2000
-"""Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
@@ -1311,7 +1323,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
 
 
@@ -1361,7 +1373,8 @@ def told_wait(seconds: float) -> str:
 
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
-
+_MAX_SEARCHED = 2000
+"""Characters of a message."""
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
@@ -1417,6 +1430,11 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
+    def beginning(self) -> str:
+        """The words that tell its cause; what follows them may quote a chat."""
+        return self.message[:_MAX_SEARCHED]
+
+    @property
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
@@ -1424,7 +1442,7 @@ class ApiError(NamedTuple):
     @property
     def wait(self) -> float | None:
         """The seconds to wait that its words or a field name, None if there are none."""
-        wait = wait_in_words(self.message)
+        wait = wait_in_words(self.beginning)
         if wait is None and self.reset is not None:
             return seconds_until(self.reset)
         return wait
@@ -1652,9 +1670,10 @@ def read_api_error(wire: object) -> ApiError:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
-    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
-    # names no place; the API's may quote what looks like a body.
-    raw = as_text(metadata.get("raw"))
+    # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
+    # in its own message (BerriAI/litellm 34788). A gateway's own error names no place;
+    # the API's may quote what looks like a body.
+    raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
@@ -1668,8 +1687,10 @@ def read_api_error(wire: object) -> ApiError:
     says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
     printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
     if printed:
-        message = printed[2] or message
-        fields = {**fields, "code": printed[1]}
+        message = printed[2] or printed[4] or message
+        fields = {**fields, "code": printed[1] or printed[3]}
+        if fields.get("type") in CODES_FOR_ANYTHING:
+            del fields["type"]
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -1776,6 +1797,7 @@ _CODES_OF_WORDS = (
         r"|invalid image input\Z|Unable to process input image\b"
         r"|Unable to submit request because it has a mimeType parameter with value image/"
         # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|\S{1,99}\.media_type: Input should be 'image/"
         r"|(?:\S{1,99}: )?(?:Could not process image"
         r"|Image does not match the provided media))",
         "invalid_image_format",
@@ -1787,8 +1809,11 @@ _CODES_OF_WORDS = (
         r"\AUser location is not supported for the API",
         "unsupported_country_region_territory",
     ),
-    # LM Studio, with a status of 400
-    (r"\AThe model has crashed", "internal_error"),
+    # LM Studio and Cloudflare's gateway (cloudflare/ai 436), with a status of 400
+    (
+        r"\A(?:The model has crashed|Failed to get response from provider\Z)",
+        "internal_error",
+    ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
@@ -1806,7 +1831,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
     # DIAL, next to a server's own words (epam/statgpt-backend 199)
-    values.append(wait_in_words(as_text(fields.get("display_message"))))
+    words = as_text(fields.get("display_message"))
+    values.append(wait_in_words(words[:_MAX_SEARCHED]))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -1866,8 +1892,15 @@ def _innermost_error(wire: object) -> object:
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error under the names that most servers give them."""
     error = _innermost_error(wire)
-    if _are_issues(error):
-        return _read_issues(as_list(error))
+    if _are_issues(error):  # of what Zod found, the first counts
+        issue = as_list(error)[0]
+        keys = [*_find_place(issue, ())]
+        code = None
+        if issue.get("code") == "unrecognized_keys":
+            code = "unknown_parameter"
+            keys += as_list(issue.get("keys"))[:1]
+        place = _join_place(keys)
+        return {"message": issue.get("message"), "code": code, "param": place}
     if isinstance(error, str):
         return {"message": error}
     fields = as_mapping(error)
@@ -1892,7 +1925,9 @@ def _error_fields(wire: object) -> JsonObject:
         inner = _error_fields(fields["message"])
         param = fields.get("param") or inner.get("param")
         return {**fields, "message": inner.get("message"), "param": param}
-    return fields
+    # codex2api has the place next to its words; Databricks has another name for the code.
+    place = value_at(fields, "details", "field")
+    return {"param": place, "code": fields.get("error_code"), **fields}
 
 
 def _read_error_word(value: object) -> str:
@@ -1949,17 +1984,6 @@ def _are_issues(value: object) -> bool:
     )
 
 
-def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
-    """Return words, code and place of the first of what Zod found."""
-    issue = issues[0]
-    keys = [*_find_place(issue, ())]
-    code = None
-    if issue.get("code") == "unrecognized_keys":
-        code = "unknown_parameter"
-        keys += as_list(issue.get("keys"))[:1]
-    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
-
-
 def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     """Return the keys of the place that an issue names.
 
@@ -1986,18 +2010,17 @@ def _join_place(keys: Iterable[object]) -> str:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
         if _PATH_STEP.fullmatch(step):
             path += step
-    return path.removeprefix(".")
+    # One that begins with a number names no field of a request (LM Studio).
+    return "" if path.startswith("[") else path.removeprefix(".")
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
-        try:
+        with suppress(ValueError):
             issues = load_json(text[:_MAX_INNER_BODY])
-        except ValueError:
-            return None
-        if _are_issues(issues):
-            return read_api_error({"error": issues})
+            if _are_issues(issues):
+                return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         rows: list[JsonObject] = []
         for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
@@ -2015,7 +2038,8 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    if told and inner is None:  # the package for Go prints the error without a body
+    # The package for Go prints the error without a body; FastAPI has another name.
+    if inner is None and (told or as_mapping(body).get("detail")):
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
@@ -2056,9 +2080,12 @@ _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z
 Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+    r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
+    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body.
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
+(anomalyco/opencode 50818).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -2214,17 +2241,13 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or find_certain_cause(error) == NO_CREDIT
 
 
-_REJECTED_CODES = (
-    "invalid_request",
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
+_REJECTED_CODE = re.compile(
+    r"(?:bad|invalid|unknown|unsupported|missing)[_-]?(?:required_)?"
+    r"(?:request|argument|parameter|type|value)(?:_?error|_value)?",
+    re.IGNORECASE,
 )
-"""Codes and types that say that the request itself cannot be answered."""
+"""Codes and types that say that the request itself cannot be answered, at OpenAI and at
+others (`BadRequestError` at vLLM, `InvalidParameter` at DashScope and Volcengine)."""
 _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
 """The words for it without a code: xAI's of a schema."""
 
@@ -2232,7 +2255,8 @@ _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORE
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
+    names = (error.code or "", error.type or "")
+    if any(map(_REJECTED_CODE.fullmatch, names)) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -2338,7 +2362,7 @@ _PHRASES = (
         r"|`inputs` must have less than"
         # Volcengine; Cohere.
         r"|exceed max message tokens|too many tokens: size limit exceeded"
-        r"|'input(\S*(content|text))?': (array|string) too long",
+        r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (
@@ -2352,9 +2376,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Copilot and Ollama.
+        # Databricks, Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -2434,6 +2459,8 @@ _CERTAIN_PHRASES = (
         r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
         "output_parse_failed",
     ),
+    # llama.cpp, of a chat that its model's template does not take, as a 500
+    (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
     # provider; Azure; Workers AI; new-api
     (
@@ -2462,9 +2489,6 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-MAX_SEARCHED = 2000
-"""Characters of a message; what follows may quote a chat."""
-
 
 def find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says.
@@ -2474,7 +2498,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -2487,7 +2511,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
@@ -3997,7 +4021,6 @@ def read_usage(
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
-    """Return what drawing took, None if it is not told."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -4037,8 +4060,8 @@ def read_dollars(value: object) -> float | None:
     return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
+_MAX_TOKENS = 10**9
+"""A count above that is none: no response has it, and sums have to fit a column."""
 
 
 def _read_count(value: Any) -> int:
@@ -4113,9 +4136,11 @@ def cost_of_run(
         return Cost(sum(stated))
     if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
         dollars *= _REGIONAL_FACTOR
-    dollars += sum(stated)
+    dollars += sum(stated)  # what a server says has its own prices in it
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
     dollars += fee * count_searches(usages, items)
+    makers = map(maker_of, items)
+    dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
     memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
@@ -4655,6 +4680,8 @@ _PARAMETER_IN_WORDS = re.compile(
     # gateways; Volcengine.
     rf"|[`']{_NAME}[`'] must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    # OpenAI in Chat Completions, behind Copilot (kaitranntt/ccs 344).
+    rf"|\bunsupported value: '{_NAME}' does not support\b"
     rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
@@ -4716,14 +4743,22 @@ _PARAMETERS_IN_WORDS = (
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_VALUE_IN_WORDS = re.compile(
+    rf"\b(?:unsupported )?value:? {_QUOTED_NAME} is not (?:supported with the|one of)\b",
+    re.IGNORECASE,
+)
+"""What the API says, and gateways repeat without the parameter, or with a masked one
+(anomalyco/opencode 4451, Laisky/one-api 285); checks of a schema."""
+_PARAMETERS_WITH_WORDS = ("reasoning.effort", "reasoning.summary", "text.verbosity")
 _FUNCTION_IN_WORDS = re.compile(
     # DashScope, of a function that has the name of one of its own tools.
     rf"\bfunction:? {_QUOTED_NAME}|\btool names are not allowed to be \[([\w.-]{{1,64}})\]",
     re.IGNORECASE,
 )
 _HOSTED_TOOL_IN_WORDS = re.compile(
-    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220).
+    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220); Codex's own server.
     rf"\btool(?: type)?:? {_QUOTED_NAME}|\brequested tool ([\w.-]{{1,64}}) is not supported"
+    r"|\bunsupported tool type: ([\w-]{1,64})"
     # OpenAI, of a hosted tool in Chat Completions; LiteLLM leaves out the place
     # (langchain-ai/langchain-litellm 197). Volcengine has none.
     rf"|\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
@@ -4896,6 +4931,12 @@ class Place(NamedTuple):
         return tools[number] if number < len(tools) else None
 
 
+def outer_name(path: str) -> str:
+    """Return the parameter that a path is in, like `include` of `include[1]`."""
+    # Servers join the keys of a path with dots, brackets or slashes.
+    return re.split(r"\W", path)[0]
+
+
 class Refusal:
     """What a server said about a request that it refused."""
 
@@ -4938,6 +4979,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
+        # Its beginning, `tools[0]`, would be read as the place of another tool.
         declared = _DECLARATION_IN_WORDS.search(self.words)
         if declared and not self._own.could_say(declared[1]):
             number = int(declared[2])
@@ -5003,8 +5045,8 @@ class Refusal:
         match = _PATH_IN_FRONT.match(self.words)
         if self.named_parameter or match is None:
             return ""
-        outer = match[1].partition(".")[0]
-        if outer not in self.sent.payload or self._own.could_say(match[0]):
+        is_sent = outer_name(match[1]) in self.sent.payload
+        if not is_sent or self._own.could_say(match[0]):
             return ""
         return NUMBER_AFTER_DOT.sub(r"[\1]", match[1])
 
@@ -5015,10 +5057,10 @@ class Refusal:
         A `param` may be a word for the server's own check, and the words the place.
         """
         named = self.named_path
-        if re.split(r"\W", named)[0] in self.sent.payload:
+        if outer_name(named) in self.sent.payload:
             return named
         in_words = self._parameter_in_words
-        has_words = in_words.partition(".")[0] in self.sent.payload
+        has_words = outer_name(in_words) in self.sent.payload
         return in_words if has_words or not named else named
 
     @property
@@ -5036,11 +5078,22 @@ class Refusal:
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
         if match is None:
-            return self._path_in_front
+            return self._path_in_front or self._path_of_value()
         if self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)
         return _OTHER_NAMES.get(path.lower(), path)
+
+    def _path_of_value(self) -> str:
+        """Return the one parameter that has the value which the words refuse."""
+        match = _VALUE_IN_WORDS.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        paths = []
+        for path in _PARAMETERS_WITH_WORDS:
+            if value_at(self.sent.payload, *path.split(".")) == match[1]:
+                paths.append(path)
+        return paths[0] if len(paths) == 1 else ""
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -5413,7 +5466,17 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    changed = _named_by_change(rows, own)
+    known_names = set(names)
+    # Each repair counts up to the last item that it is about. Without that one in the
+    # chat, it is over.
+    changed = defaultdict[ItemChange, set[str]](set)
+    for repair in own:
+        if repair.last_name and repair.last_name not in known_names:
+            continue
+        for row in rows:
+            changed[repair.change_of(row)].add(row.name)
+            if row.name == repair.last_name:
+                break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
@@ -5436,26 +5499,6 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     return [row for row in sent if id(row.item) in whole]
 
 
-def _named_by_change(
-    rows: Sequence[NamedItem], repairs: Sequence[ChatRepair]
-) -> defaultdict[ItemChange, set[str]]:
-    """Return the names of the items to which the repairs do something, by what it is.
-
-    Each repair counts up to the last item that it is about. Without that one in the
-    chat, it is over.
-    """
-    names = {row.name for row in rows}
-    changed = defaultdict[ItemChange, set[str]](set)
-    for repair in repairs:
-        if repair.last_name and repair.last_name not in names:
-            continue
-        for row in rows:
-            changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
-                break
-    return changed
-
-
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
     while rows and is_reasoning(rows[-1].item):
         rows.pop()
@@ -5470,7 +5513,6 @@ def is_from_user(item: Item) -> bool:
 
 
 def _words_of_pair(item: Item) -> Item:
-    """Return a call or an output as words of the model."""
     if is_call(item):
         arguments = item.get("arguments") or item.get("input")
         text = f"I called {item.get('name')}: {arguments}"
@@ -5938,10 +5980,7 @@ class PlainSchemas(RequestRepair):
     )
 
     def apply(self, payload: Payload) -> Payload:
-        tools = list(map(self._simplify, as_list(payload.get("tools"))))
-        items = change_added_tools(payload["input"], self._simplify)
-        changed = {**payload, "input": items}
-        return {**changed, "tools": tools} if tools else changed
+        return _change_tools(payload, self._simplify)
 
     def _simplify(self, tool: Item) -> Item:
         if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
@@ -5950,6 +5989,14 @@ class PlainSchemas(RequestRepair):
         if plain.get("strict"):
             plain["strict"] = False
         return plain
+
+
+def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
+    """Return a body with other tools, also in its items."""
+    changed = {**payload, "input": change_added_tools(payload["input"], change)}
+    if payload.get("tools"):
+        changed["tools"] = [change(tool) for tool in payload["tools"]]
+    return changed
 
 
 class AskForStream(RequestRepair):
@@ -6018,7 +6065,6 @@ class LeaveOutField(RequestRepair):
 
 
 def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    """Return a body with other items in its input."""
     return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
@@ -6053,11 +6099,7 @@ class LeaveOutToolField(RequestRepair):
         return _refused_message(self.key[:_MAX_TYPE])
 
     def apply(self, payload: Payload) -> Payload:
-        items = change_added_tools(payload["input"], self.shorten)
-        changed = {**payload, "input": items}
-        if payload.get("tools"):
-            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
-        return changed
+        return _change_tools(payload, self.shorten)
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
@@ -6155,6 +6197,7 @@ class LimitMedia(RequestRepair):
         if surplus <= 0:
             return payload
 
+        # The parts come in their order, so the newest stay.
         def goes(part: Item) -> bool:
             nonlocal surplus
             is_surplus = surplus > 0 and self._is_meant(part)
@@ -6266,6 +6309,7 @@ class TextOutputs(RequestRepair):
         changed: list[NamedItem] = []
         images: list[Item] = []
         """Those of the results that came last."""
+        # After one row more the images of the last results follow these, too.
         for name, item in [*rows, _NO_ROW]:
             if images and not is_call_output(item):
                 text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}
@@ -6446,7 +6490,31 @@ def sent_request(
 
     First the items come to their places; the other repairs leave them there.
     """
-    repaired, rows = _place_items(payload, repairs, names=names)
+    # What is lowered is lowered first: tools of an item are then left out like others.
+    repaired = lower_payload(payload, lowered_kinds(repairs))
+    # Items are moved before they get names, so that a name stays with its item.
+    for move in (*_MOVES, _JOIN, _ASK):
+        if move in repairs:
+            repaired = move.apply(repaired)
+    if names:
+        rows = name_items(repaired["input"], repairs)
+    else:
+        rows = [NamedItem("", item) for item in repaired["input"]]
+    # Once more: what the chat's repairs leave has other neighbors, and words of calls
+    # are messages.
+    for move in _MOVES:
+        if move in repairs:
+            by_item = {id(row.item): row for row in rows}
+            repaired = move.apply({**repaired, "input": [row.item for row in rows]})
+            rows = [by_item[id(item)] for item in repaired["input"]]
+    if _JOIN in repairs:
+        rows = _join_messages(rows)
+    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
+        if outputs in repairs:
+            rows = outputs.change_rows(rows)
+            break
+    repaired = {**repaired, "input": [row.item for row in rows]}
+
     # A tool is left out by the digest of its own schema, so simpler ones come last.
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
@@ -6461,39 +6529,6 @@ def sent_request(
     return SentRequest(repaired, items, payload, tuple(repairs))
 
 
-def _place_items(
-    payload: Payload, repairs: Sequence[Repair], *, names: bool
-) -> tuple[Payload, list[NamedItem]]:
-    """Return a body after the repairs that add, join, move or take items, with its rows.
-
-    What is lowered is lowered first: tools of an item are then left out like others.
-    Items are moved before they get names, so that a name stays with its item.
-    """
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for move in (*_MOVES, _JOIN, _ASK):
-        if move in repairs:
-            lowered = move.apply(lowered)
-    if names:
-        rows = name_items(lowered["input"], repairs)
-    else:
-        rows = [NamedItem("", item) for item in lowered["input"]]
-    # Once more: what the chat's repairs leave has other neighbors, and words of calls
-    # are messages.
-    for move in _MOVES:
-        if move not in repairs:
-            continue
-        by_item = {id(row.item): row for row in rows}
-        lowered = move.apply({**lowered, "input": [row.item for row in rows]})
-        rows = [by_item[id(item)] for item in lowered["input"]]
-    if _JOIN in repairs:
-        rows = _join_messages(rows)
-    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
-        if outputs in repairs:
-            rows = outputs.change_rows(rows)
-            break
-    return {**lowered, "input": [row.item for row in rows]}, rows
-
-
 def whole_tools(sent: SentRequest) -> list[Item]:
     """Return the tools of a request as they were before repairs made them simpler."""
     others: list[Repair] = []
@@ -6503,11 +6538,6 @@ def whole_tools(sent: SentRequest) -> list[Item]:
     if len(others) == len(sent.repairs):  # none did; a chat takes long to repair again
         return declared_tools(sent.payload)
     return declared_tools(repair_request(dict(sent.asked), others))
-
-
-def outer_name(path: str) -> str:
-    """Return the parameter of a path inside of it, like `include[1]`."""
-    return re.split(r"[.\[]", path)[0]
 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
@@ -6633,8 +6663,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:MAX_SEARCHED]
-    is_loading = failure.status == 503 and _LOADING.search(words) is not None
+    is_loading = failure.status == 503 and _LOADING.search(failure.error.beginning)
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
 
@@ -6709,7 +6738,7 @@ def says_no_cause(failure: Failure) -> bool:
 
 
 _KNOWN_REFUSALS = (
-    {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
+    {"invalid_request_error", "BadRequestError", "400", "422"}  # OpenAI; vLLM; gateways
     | MESSAGES["failed"].keys()
     | MESSAGES["refused"].keys()
 )
@@ -6741,6 +6770,7 @@ _OTHER_CAUSES = frozenset(
 )
 """Statuses that are not about what the request says."""
 _UNPAID = 402
+_CONTENT_TOO_LARGE = 413
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -6943,6 +6973,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
     ),
+    (
+        # Small servers and gateways (FMXExpress/PasClaw 62).
+        r"\bstreaming is not (?:\w{2,10} )?supported|\bnot support streaming\b",
+        [LeaveOutParameter("stream")],
+    ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
         rf"{NO_ROUTE} that (?:can handle|support)",
@@ -7095,7 +7130,13 @@ def find_repair(
     elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
-        candidates = _by_credit(refusal)
+        # A shorter answer is what the account can pay for.
+        affordable = refusal.says(_AFFORDABLE)
+        if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
+            limit = LowerLimit(int(affordable[1]), is_of_account=True)
+            candidates = iter([TriedRepair(limit, is_lasting=False)])
+    elif failure.status == _CONTENT_TOO_LARGE:
+        candidates = _by_size(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or NO_ROUTE in failure.error.message
@@ -7288,6 +7329,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
+        # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown and key in PERMIT_NOTHING:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
@@ -7328,6 +7370,7 @@ def _without_tool(
         known = {row.name for row in sent.repairs if isinstance(row, PlainSchemas)}
         if name not in known:
             yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
+    # It is remembered by its own schema, also after a repair that made that simpler.
     own = tool
     for whole in whole_tools(sent):
         is_same_type = whole.get("type") == tool.get("type")
@@ -7408,12 +7451,19 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield tried._replace(is_lasting=False)
 
 
-def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield a limit for the answer that the account can pay for."""
-    affordable = refusal.says(_AFFORDABLE)
-    if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        limit = LowerLimit(int(affordable[1]), is_of_account=True)
-        yield TriedRepair(limit, is_lasting=False)
+def _by_size(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the oldest images and files, neither the question's own nor the newest.
+
+    A chat grows by images until a gateway takes no more of it (lidge-jun/opencodex 987,
+    caozhiyuan/copilot-api 257), and would be refused from then on.
+    """
+    items = [row.item for row in refusal.sent.items]
+    questions = [n for n, item in enumerate(items) if item.get("role") == "user"]
+    asked = max(questions, default=0)
+    numbers = [n for n, item in enumerate(items) if has_media(item)]
+    for number in numbers:
+        if number != asked and number < max(asked, numbers[-1]):
+            yield from _without_item(refusal, number)
 
 
 _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
@@ -7448,6 +7498,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             )
         refused_value = "" if is_any else value_digest(payload, path)
         yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown and refusal.parameter == "tools":  # not one of them
+        for fewer in (LeaveOutFunctions(), OfferFunctionsAlone()):
+            yield TriedRepair(fewer, is_named=is_named)
     elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -7463,13 +7516,14 @@ def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
     of_tools = _EFFORT_WITH_TOOLS in refusal.words
     asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
     wanted = asked or (_OWN_EFFORT if of_tools else "")
-    nearest = ""
+    # If it takes no tools with its own effort either, it may with none.
+    nearest = "none" if of_tools and not asked else ""
     if wanted in REASONING_EFFORTS:
         rank = REASONING_EFFORTS.index
         # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
         others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
         nearest = min(
-            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=nearest
         )
     # A model that takes `default` thinks or does not, and knows no amounts.
     if of_tools or (nearest and "default" not in quoted):
@@ -8347,6 +8401,12 @@ class ToolNames:
                 own = own or self._names_by_spelling.get(_normalize_spelling(name))
         return own or called
 
+    def with_own_name(self, item: Item) -> Item:
+        """Return a call under the tool's own name, and another item as it is."""
+        if not is_call(item):
+            return item
+        return {**item, "name": self.own_name(as_text(item.get("name")))}
+
     @cached_property
     def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)
@@ -8398,7 +8458,7 @@ _MAX_CALL_ID = 64
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     bare = name.strip().removeprefix(_MODELS_PREFIX)
-    return _FORBIDDEN.sub("_", bare).lower()
+    return _FORBIDDEN.sub("_", bare).lower().replace("-", "_")
 
 
 def added_tool_names(items: Iterable[Item]) -> set[str]:
@@ -8584,7 +8644,20 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
     # Cursor describes functions as Anthropic does (askalf/dario 203), where `custom` is
     # their type.
     if kind == "function" or "input_schema" in flat:
-        return _function_tool(flat, strict, strict_left)
+        function: Item = {"type": "function", "name": flat["name"]}
+        description = as_text(flat.get("description"))
+        if description:
+            function["description"] = description
+        function |= {key: flat[key] for key in _OF_THE_API if key in flat}
+        own = flat.get("strict")
+        wants_strict = own if isinstance(own, bool) else strict
+        schema, is_strict = function_parameters(
+            as_mapping(flat.get("parameters") or flat.get("input_schema")),
+            strict_left if wants_strict else None,
+        )
+        # `strict` is always stated: without it the API makes the function strict, and
+        # each optional property a required one (recorded, 219 of 219).
+        return {**function, "parameters": schema, "strict": is_strict}
     tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     # Chat Completions nests the grammar.
     own_format = as_mapping(flat.get("format"))
@@ -8595,23 +8668,6 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
     if known:
         tool["format"] = known
     return {**tool, "type": kind}
-
-
-def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
-    own = function.get("strict")
-    wanted = own if isinstance(own, bool) else strict
-    own_schema = function.get("parameters") or function.get("input_schema")
-    parameters = as_mapping(own_schema)
-    tool: Item = {"type": "function", "name": function["name"]}
-    description = as_text(function.get("description"))
-    if description:
-        tool["description"] = description
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    strict_budget = strict_left if wanted else None
-    schema, is_strict = function_parameters(parameters, strict_budget)
-    # `strict` is always stated: without it the API makes the function strict, and each
-    # optional property a required one (recorded, 219 of 219).
-    return {**tool, "parameters": schema, "strict": is_strict}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -8850,18 +8906,28 @@ def build_request(
     if given.get("logprobs") is True and takes_sampling:
         includes.append(_LOGPROBS)
 
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
+
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _build_text(facts, given, settings),
+        "text": text or None,
         "tools": tools or None,
         "include": [name for name in includes if name] or None,
         **settings.defaults,
         **passed_on,
     }
-    fields |= _background_fields(fields, settings)
+    if settings.background:
+        fields |= {"background": True, "store": settings.background_store}
+        window = settings.completion_window
+        if window and fields.get("service_tier") in (None, "auto", "default"):
+            fields["background_options"] = {"completion_window": window}
+            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     if reasons:
         fields["reasoning"] = _build_reasoning(model, effort, given, settings)
     if not takes_sampling:
@@ -8873,22 +8939,6 @@ def build_request(
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
     return ResponsesRequest(**fields)
-
-
-def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]:
-    """Return the fields that make the answer one in the background, if it is to be."""
-    if not settings.background:
-        return {}
-    background: dict[str, Any] = {
-        "background": True,
-        "store": settings.background_store,
-    }
-    is_standard = fields.get("service_tier") in (None, "auto", "default")
-    if settings.completion_window and is_standard:
-        window = settings.completion_window
-        background["background_options"] = {"completion_window": window}
-        background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
-    return background
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -8911,17 +8961,6 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
     return kept, messages
-
-
-def _build_text(
-    facts: ModelFacts, given: JsonObject, settings: Settings
-) -> dict[str, Any] | None:
-    """Return the `text` of a request; the caller's own keys have priority."""
-    text: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = text.pop("verbosity", None) or settings.verbosity
-    if verbosity and facts.verbosity:
-        text["verbosity"] = verbosity
-    return text or None
 
 
 def _build_reasoning(
@@ -9259,7 +9298,7 @@ class EventStreamDecoder:
             self._after_cr = True
         elif lines and not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
+            self._size -= len(self._partial_line)  # `feed` counts it apart
         events = []
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.
@@ -10000,7 +10039,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return _host_of(self.base_url)
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, message: str) -> str:
         """Return the `message` about OpenAI as one about this server."""
@@ -10101,11 +10140,6 @@ class Endpoint:
 
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
-def _host_of(base_url: str) -> str:
-    return urlsplit(_normalize_base_url(base_url)).hostname or ""
-
-
-@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
@@ -10185,6 +10219,1668 @@ def proxy_for(endpoint: Endpoint, url: str) -> str | None:
 
 
 # --------------------------------------------------------------------------------------
+# openai_responses.loop.arguments
+#
+# Checks the arguments that a model gives a function against the function's schema.
+#
+# Only keywords that models get wrong are checked: types, required properties, enums,
+# items and choices. The tool itself checks the others.
+# --------------------------------------------------------------------------------------
+
+
+_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
+"""Errors of reading a schema that is not valid; servers send such schemas."""
+
+_MAX_DEPTH = 40
+"""Levels of a value that are checked; deeper ones are the tool's to check."""
+_MAX_WORK = 200_000
+"""Characters, entries and steps that one check may read or take (`JsonBudget`).
+
+Arguments that need more are given to the tool as they are.
+"""
+_STEP = 20
+"""The work of a comparison in addition to what it reads."""
+_MAX_SHOWN_CHOICES = 20
+_MAX_SHOWN_CHARACTERS = 60
+_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
+
+
+_TYPES: Mapping[str, Callable[[Any], bool]] = {
+    "object": lambda value: isinstance(value, Mapping),
+    "array": lambda value: isinstance(value, list),
+    "string": lambda value: isinstance(value, str),
+    "boolean": lambda value: isinstance(value, bool),
+    "null": lambda value: value is None,
+    "number": is_json_number,
+    "integer": lambda value: is_json_number(value) and value == int(value),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class _SchemaCheck:
+    """Checks values against the parts of one schema, as long as the budget lasts.
+
+    Each value may be compared with each part, which is why there is a budget. A schema
+    can refer to the same part several times, and to itself, so `errors` remembers the
+    result of each comparison by path and by the identity of value and part; both must
+    outlive the check. If it is `lenient`, null is allowed for every optional property.
+    """
+
+    root: JsonObject
+    budget: JsonBudget
+    errors: dict[tuple[str, int, int], str]
+    lenient: bool = False
+
+    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
+        """Pay for comparing a value with a part; raises ValueError at the limit."""
+        size = _STEP + len(path)
+        for keyword in _READ_KEYWORDS:
+            part = node.get(keyword)
+            if isinstance(part, list | dict):
+                size += len(part)
+        if isinstance(value, list | dict):
+            size += len(value)
+            if "enum" in node or "const" in node:
+                # Each choice is compared with the whole value.
+                size *= json_size(value, self.budget.left)
+        self.budget.spend(size)
+
+    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
+        """Return the path and the error there; empty if `value` is valid for `node`."""
+        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
+            return ""
+        compared = (path, id(value), id(node))
+        if compared not in self.errors:
+            self.errors[compared] = ""  # a schema that refers to itself ends here
+            self.errors[compared] = self._compare(value, node, path, depth)
+        return self.errors[compared]
+
+    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
+        """Compare a value with a node that it was not compared with yet."""
+        self.pay_for(value, node, path)
+        if value is None and node.get("nullable") is True:
+            return ""
+        if "$ref" in node:
+            target = resolve_reference(self.root, node["$ref"])
+            return self.find_error(value, target, path, depth + 1)
+        error = _find_own_error(value, node, path)
+        if error:
+            return error
+        for inner, part, own_path in self._inner_values(value, node, path):
+            error = self.find_error(inner, part, own_path, depth + 1)
+            if error:
+                return error
+        options = node.get("anyOf") or node.get("oneOf") or ()
+        for option in options:
+            if not self.find_error(value, option, path, depth + 1):
+                return ""
+        return f"{path or 'object'} fits none of its forms" if options else ""
+
+    def _inner_values(
+        self, value: Any, node: JsonObject, path: str
+    ) -> Iterator[tuple[Any, Any, str]]:
+        """Yield what is inside a value, and the value for each `allOf`.
+
+        Each comes with the part of the schema that it has to match, and its path.
+        """
+        items = node.get("items")
+        if isinstance(value, Mapping):
+            properties = node.get("properties") or {}
+            required = _required_names(node) if self.lenient else frozenset()
+            for name in properties:
+                if name not in value:
+                    continue
+                may_be_null = self.lenient and name not in required
+                if value[name] is not None or not may_be_null:
+                    yield value[name], properties[name], _join_path(path, name)
+        elif isinstance(value, list) and isinstance(items, Mapping):
+            for index, entry in enumerate(value):
+                yield entry, items, f"{path}[{index}]"
+        for part in node.get("allOf") or ():
+            yield value, part, path
+
+
+def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
+    """Return the error of a value itself: its type, its choice, its missing keys."""
+    shown_path = path or "object"
+    kinds = json_types(node.get("type"))
+    if kinds and not any(_TYPES[kind](value) for kind in kinds):
+        return f"{shown_path} must be {_join_with_or(kinds)}"
+    allowed = [node["const"]] if "const" in node else node.get("enum")
+    is_flag = isinstance(value, bool)  # in JSON, true is not 1
+    if isinstance(allowed, Sequence) and not any(
+        is_flag is isinstance(choice, bool) and value == choice for choice in allowed
+    ):
+        # One more than is shown: the list then says that there are others.
+        words = [
+            (
+                repr(choice[:_MAX_SHOWN_CHARACTERS])
+                if isinstance(choice, str)
+                else short_repr(choice)
+            )
+            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
+        ]
+        return f"{shown_path} must be one of {_join_with_or(words)}"
+    if isinstance(value, Mapping):
+        for name in node.get("required") or ():
+            if isinstance(name, str) and name not in value:
+                return f"{_join_path(path, name)} is missing"
+    return ""
+
+
+def _join_path(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _join_with_or(words: Sequence[str]) -> str:
+    """Return words as a list with "or"; long ones and long lists end in dots."""
+    shown: list[str] = []
+    for word in words[:_MAX_SHOWN_CHOICES]:
+        is_long = len(word) > _MAX_SHOWN_CHARACTERS
+        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
+    listed = " or ".join(shown)
+    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
+
+
+def check_arguments(
+    arguments: object, schema: JsonObject
+) -> tuple[dict[str, Any], str | None]:
+    """Return the arguments to call a function with, and the error in them, if any.
+
+    Nulls that mean "not given" are left out. A null means that if its property is
+    optional and must not be null itself; in a choice, the option that the model chose
+    decides. The error is a message for the model.
+    """
+    if arguments is None:  # some models write null for none
+        arguments = {}
+    if not isinstance(arguments, Mapping):
+        return {}, "The arguments must be a JSON object."
+    kept = dict(arguments)
+    error = ""
+    with suppress(*_ODD_SCHEMA):
+        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
+        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
+        kept = _drop_nulls(arguments, schema, check, 0)
+        error = check.find_error(kept, schema)
+    problem = f"The argument {error}." if error else None
+    return kept, problem
+
+
+def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
+    """Return a value without the nulls that mean "not given", at any depth."""
+    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
+        return value
+    forms = _applicable_schemas(value, node, check)
+    if isinstance(value, list):
+        items = {"allOf": [form["items"] for form in forms if "items" in form]}
+        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
+    # The schemas of the keys that the value has, joined over all forms.
+    known: dict[str, dict[str, list[Any]]] = {}
+    required: set[str] = set()
+    for form in forms:
+        required |= _required_names(form)
+        properties = form.get("properties") or {}
+        for name in properties:
+            if name in value:
+                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
+    # With errors of its own: `known` is made here, and remembered errors hold only as
+    # long as the parts that they are about.
+    null_check = replace(check, errors={})
+    kept: dict[Any, Any] = {}
+    for name, entry in value.items():
+        may_be_dropped = entry is None and name in known and name not in required
+        if may_be_dropped and null_check.find_error(None, known[name]):
+            continue
+        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
+    return kept
+
+
+def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
+    """Return a schema and all that it joins to itself; of a choice, one option."""
+
+    def choose(options: list[Any]) -> list[Any]:
+        """Return the option that the value fits; all options if it fits none."""
+        lenient = replace(check, errors={}, lenient=True)
+        for option in options:
+            if not lenient.find_error(value, option):
+                return [option]
+        return options
+
+    def parts_of(part: JsonObject) -> list[Any]:
+        check.pay_for(value, part)
+        return schema_parts(check.root, part, choose)
+
+    return joined_schemas(node, parts_of)
+
+
+def _required_names(node: JsonObject) -> Set[str]:
+    """Return the names that a schema requires.
+
+    Numbers are none: a stranger can choose thousands that have one hash.
+    """
+    names = node.get("required")
+    if not isinstance(names, list):
+        return frozenset()
+    kinds = set(map(type, names))
+    if all(issubclass(kind, str) for kind in kinds):  # as almost always
+        return frozenset(names)
+    return {name for name in names if isinstance(name, str)}
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.spending
+#
+# What a run may take, and what it has taken so far.
+#
+# If the host makes some calls and asks again with their outputs, the new run continues
+# from what the earlier rounds of the same answer took. A task that a run delegates has a
+# budget of its own, and counts for the run as well.
+# --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
+
+    `rounds` counts the responses that may call tools. The calls of the last of several
+    rounds are refused, so that the model learns of the limit. A budget of one round
+    makes its calls. Then the model answers once more, without tools. `seconds` includes
+    the model and the tools that run here, but not the time that users need to decide.
+    """
+
+    rounds: int = 10
+    calls: int = 100
+    seconds: float = 0.0
+    tokens: int = 0
+
+
+class EarlierSpending(NamedTuple):
+    """What earlier rounds of the same answer took, in other runs."""
+
+    rounds: int = 0
+    calls: int = 0
+    usages: tuple[Usage, ...] = ()
+    """One for each response whose tokens are known: its length decides its price."""
+    seconds: float = 0.0
+
+
+Pause = Callable[[], AbstractContextManager[None]]
+"""Stops a clock, or several, until it is left."""
+
+
+class PausableClock:
+    """The seconds of the event loop, without those of its pauses.
+
+    Calls run in parallel, so several pauses can overlap: the clock stops from the
+    beginning of the first one to the end of the last one.
+    """
+
+    def __init__(self, on_change: Callable[[], object] = lambda: None) -> None:
+        """Call `on_change` whenever the clock stops, and whenever it goes on."""
+        self._loop = asyncio.get_running_loop()
+        self._on_change = on_change
+        self._pauses = 0
+        self._stopped_at = 0.0
+        self._paused_seconds = 0.0
+        self.goes_on = self._loop.create_future()
+        """Done when a clock that is paused goes on."""
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether it is stopped."""
+        return self._pauses > 0
+
+    def time(self) -> float:
+        """Return the time, in seconds."""
+        now = self._stopped_at if self.is_paused else self._loop.time()
+        return now - self._paused_seconds
+
+    @contextmanager
+    def pause(self, others: Pause = nullcontext) -> Iterator[None]:
+        """Stop the clock, and the `others` with it."""
+        self._pauses += 1
+        if self._pauses == 1:
+            self._stopped_at = self._loop.time()
+            self.goes_on = self._loop.create_future()
+            self._on_change()
+        try:
+            with others():
+                yield
+        finally:
+            self._pauses -= 1
+            if self._pauses == 0:
+                self._paused_seconds += self._loop.time() - self._stopped_at
+                self.goes_on.set_result(None)
+                self._on_change()
+
+
+class Spending:
+    """What a run has taken so far, compared with its budget.
+
+    `parent` is the spending of the run that delegated this task.
+    """
+
+    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
+        self.rounds = 0
+        self.calls = 0
+        self.usage: Usage | None = None
+        """The sum without earlier rounds."""
+        self.last_usage: Usage | None = None
+        """That of the last response."""
+        self.usages: list[Usage] = []
+        """One for each response, those of earlier rounds first."""
+        self.delegated_usage: Usage | None = None
+        """That of tasks since it was last taken."""
+        self._budget = budget
+        self._parent = parent
+        self._stop: RunDone | None = None
+        """The end of a run that was stopped."""
+        self._earlier = EarlierSpending()
+        self._clock = PausableClock()
+        self._started_at = self._clock.time()
+
+    def add_earlier(self, earlier: EarlierSpending) -> None:
+        """Count what earlier rounds took."""
+        self.rounds = earlier.rounds
+        self.calls = earlier.calls
+        self.usages += earlier.usages
+        self._earlier = earlier
+        self._started_at -= earlier.seconds
+
+    def begin_round(self) -> int:
+        """Count a response that is requested; return its number, from 1."""
+        self.rounds += 1
+        return self.rounds
+
+    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
+        """Count the attempts at one response."""
+        for usage in usages:
+            self._add(usage)
+            if self._parent:
+                self._parent.add_delegated(usage)
+        self.last_usage = last_usage
+
+    def add_delegated(self, usage: Usage) -> None:
+        """Count a response of a task."""
+        self._add(usage)
+        self.delegated_usage = add_usage(self.delegated_usage, usage)
+
+    def take_delegated(self) -> Usage | None:
+        """Return what tasks used since it was last taken."""
+        taken = self.delegated_usage
+        self.delegated_usage = None
+        return taken
+
+    def _add(self, usage: Usage) -> None:
+        self.usage = add_usage(self.usage, usage)
+        self.usages.append(usage)
+
+    @property
+    def total_usage(self) -> Usage:
+        """The tokens of all rounds, earlier ones included."""
+        return sum_usages(self.usages) or Usage()
+
+    @property
+    def own_usages(self) -> list[Usage]:
+        """Those of the responses of this run, without earlier rounds."""
+        return self.usages[len(self._earlier.usages) :]
+
+    @property
+    def own_rounds(self) -> int:
+        """The responses that this run asked for."""
+        return self.rounds - self._earlier.rounds
+
+    @property
+    def own_calls(self) -> int:
+        """The calls of this run."""
+        return self.calls - self._earlier.calls
+
+    @property
+    def seconds(self) -> float:
+        """The time so far, earlier rounds included and pauses left out."""
+        return self._clock.time() - self._started_at
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The remaining time, None without a limit."""
+        if self._budget.seconds <= 0:
+            return None
+        return max(0.0, self._budget.seconds - self.seconds)
+
+    @property
+    def calls_left(self) -> int:
+        """How many calls may still be made."""
+        return max(0, self._budget.calls - self.calls)
+
+    def pause(self) -> AbstractContextManager[None]:
+        """Count no time while the user decides, here and in the run above a task."""
+        return self._clock.pause(self._parent.pause if self._parent else nullcontext)
+
+    def limit_of_round(self) -> SpentLimit | None:
+        """Return the limit that keeps the last round from calling tools, if any."""
+        if self.rounds > self._budget.rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def limit_of_calls(self) -> SpentLimit | None:
+        """Return the limit that refuses the calls of the last round, if any."""
+        max_rounds = self._budget.rounds
+        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
+        if is_last_of_many or self.rounds > max_rounds:
+            return "rounds"
+        return self._spent_limit()
+
+    def _spent_limit(self) -> SpentLimit | None:
+        """Return which of time and tokens is used up, here or in the run above a task."""
+        if self._parent:
+            limit = self._parent._spent_limit()
+            if limit:
+                return limit
+        if self.seconds_left == 0:
+            return "seconds"
+        max_tokens = self._budget.tokens
+        if max_tokens > 0 and self.total_usage.total >= max_tokens:
+            return "tokens"
+        return None
+
+    def stop(self, ended: RunDone) -> None:
+        """End the run, the run above it and all tasks once their running calls end."""
+        if self._parent:
+            self._parent.stop(ended)
+        else:
+            self._stop = ended
+
+    @property
+    def stopped(self) -> RunDone | None:
+        """The end of a run of this answer that was stopped; then none continues."""
+        return self._parent.stopped if self._parent else self._stop
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.tools
+#
+# Calls of tools: who may run them, how they run, and what they return.
+#
+# The first approval rule that matches a tool's name applies. A rule that matches only
+# another name of the tool applies as well if it is stricter, and so does each rule that
+# may match a name of which only a part is known. A call that needs an approval and does
+# not get one is denied.
+#
+# Every call gets an output. For each failure the model gets one of our messages. That of
+# an exception quotes it, so that the model can correct its call: without secrets, and cut.
+# The log has more of it.
+# --------------------------------------------------------------------------------------
+
+
+Approval = Literal["auto", "ask", "deny"]
+ApprovalRules = Sequence[tuple[str, Approval]]
+STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
+"""Whichever comes later wins."""
+
+_Value = TypeVar("_Value")
+
+
+class AskedCall(NamedTuple):
+    """A call that may need an approval, as the user is shown it."""
+
+    call_id: str
+    name: str
+    arguments: JsonObject
+    via: str = ""
+    """Another name of the tool, whose rules apply as well: the one as it was called, or
+    the one at a remote server."""
+    default_rule: Approval | None = None
+    """What holds if no rule is about it; None: what holds for all calls."""
+
+
+Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
+"""Shows the user calls, all at once; returns for each whether it is approved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """The rules of a request, and the way to ask the user if they do not decide."""
+
+    rules: ApprovalRules = ()
+    default_rule: Approval = "auto"
+    ask: Ask | None = None
+    log: Callable[[str], object] = ignore_report
+    other_names: Callable[[str], Iterable[str]] = lambda _name: ()
+    """The other names of a tool."""
+    may_match: Callable[[str, str], bool] = lambda _name, _pattern: False
+    """Whether a pattern may match a name of a tool that is not known in full."""
+    remote_default: Callable[[JsonObject], Approval] = lambda _request: "ask"
+    """What holds for a call of a remote server that no rule is about; it is described
+    by the `mcp_approval_request`."""
+
+    def rule_for(
+        self, name: str, via: str = "", default_rule: Approval | None = None
+    ) -> Approval:
+        """Return the strictest rule of a tool and of `via`, which passes the call on.
+
+        Of the rules that match `name` only the first counts, so that a rule for one
+        tool can allow what a later one for many denies.
+        """
+        strictest = _first_match(self.rules, name) or default_rule or self.default_rule
+        unmatched = [rule for rule in self.rules if not _is_about(rule, name)]
+        for other_name in (via, *self.other_names(name)):
+            other_rule = _first_match(unmatched, other_name) or "auto"
+            strictest = max(strictest, other_rule, key=STRICTNESS.index)
+        for pattern, possible_rule in unmatched:
+            if self.may_match(name, pattern):
+                strictest = max(strictest, possible_rule, key=STRICTNESS.index)
+        return strictest
+
+    async def refusal(
+        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
+    ) -> str | None:
+        """Return the message for the model if a call is denied, else None."""
+        [refusal] = await self.refusals([AskedCall(call_id, name, arguments, via)])
+        return refusal
+
+    async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
+        """Return for each call the message for the model if it is denied, else None.
+
+        The user is asked once, about all calls that need it.
+        """
+        rules = [
+            self.rule_for(call.name, call.via, call.default_rule) for call in calls
+        ]
+        asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
+        answers: Iterator[bool] = iter(())
+        is_answered = False
+        if asked and self.ask is not None:
+            try:
+                answers = iter(await self.ask(asked))
+                is_answered = True
+            except Exception as error:  # the dialog failed, which is no approval
+                names = ", ".join(call.name for call in asked)
+                why = describe_exception(error)
+                self.log(f"nobody could be asked about {names}: {why}")
+        refusals: list[str | None] = []
+        for call, rule in zip(calls, rules, strict=True):
+            name = call.name
+            if rule == "deny":
+                why = f"The administrator does not allow {name}. Do not call it again."
+                refusals.append(why)
+            elif rule == "ask" and not next(answers, False):
+                refusals.append(_not_approved(name, is_answered=is_answered))
+            else:
+                refusals.append(None)
+        return refusals
+
+
+def _not_approved(name: str, *, is_answered: bool = True) -> str:
+    who = "The user did not" if is_answered else "Nobody was there to"
+    return f"{who} approve this call of {name}. Continue without it."
+
+
+def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
+    for row in rows:
+        if _is_about(row, name):
+            return row[1]
+    return None
+
+
+def _is_about(row: tuple[str, object], name: str) -> bool:
+    """Say whether a row is about a name; one with `auto` has to spell it as it is."""
+    pattern, value = row
+    # As it is for all: in lower case, `[!A-Z]*` would be about fewer names.
+    if fnmatchcase(name, pattern):
+        return True
+    return value != "auto" and fnmatchcase(name.lower(), pattern.lower())
+
+
+class ToolResult(NamedTuple):
+    """The result of a tool: an `output` for the model, and a `card`.
+
+    A card holds what the host shows with it (`files`, `embeds`).
+    """
+
+    output: str | list[Item]
+    failed: bool = False
+    card: JsonObject = NO_CARD
+
+
+CallKind = Literal["limited", "question", "task"]
+"""What limits a call: the limits of the toolset, nothing, or limits of its own.
+
+A `question` waits for the user, and its time does not count for the run. A `task` makes
+calls itself.
+"""
+
+_pause_of_call = ContextVar[Pause]("pause_of_call", default=nullcontext)
+
+
+def pause_of_call() -> Pause:
+    """Return what stops all clocks of the call that runs, for a tool that asks the user.
+
+    The tool's own task has it, and the tasks that it starts.
+    """
+    return _pause_of_call.get()
+
+
+class CallableTools(Protocol):
+    """The tools of a request, by their own names or by those sent to the API."""
+
+    def parameters(self, name: str) -> JsonObject | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of the tool that a call will run, and its arguments.
+
+        A tool that passes calls on names another tool in its arguments. Returns None if
+        it names none.
+        """
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool."""
+
+    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
+        """Run a tool; an exception counts as a failure of the tool."""
+
+
+class CallLimits(NamedTuple):
+    """Limits of calls: how many at once, how many seconds, how much output."""
+
+    at_once: int = 8
+    seconds: float = 120.0
+    """Of one call."""
+    batch_seconds: float = 600.0
+    """Of all calls of a response together."""
+    characters: int = 100_000
+    """Of each text of an output."""
+    own: Sequence[tuple[str, float]] = ()
+    """Seconds by patterns of names; the first match replaces both limits above."""
+
+    def own_seconds(self, name: str) -> float | None:
+        """Return the limit that a tool has of its own, if any."""
+        return _first_match(self.own, name)
+
+
+class CallTexts(NamedTuple):
+    """What the model reads of a call that failed or was not made; `{tool}` is its name.
+
+    `failed` is about an exception, which is the `{cause}`, the others about the limits
+    of a budget.
+    """
+
+    failed: str = "Error: {tool} failed: {cause}"
+    rounds: str = (
+        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
+        "without it."
+    )
+    calls: str = (
+        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
+        "without it."
+    )
+    seconds: str = (
+        "Error: {tool} was not run: the time limit is reached. Answer without it."
+    )
+    tokens: str = (
+        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
+    )
+
+    def describe(self, name: str, limit: SpentLimit) -> str:
+        """Return that a limit keeps a tool from being called."""
+        text: str = getattr(self, limit)
+        return text.replace("{tool}", name)
+
+    def describe_failure(self, name: str, cause: str) -> str:
+        """Return that a tool raised an exception."""
+        return self.failed.replace("{tool}", name).replace("{cause}", cause)
+
+    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
+        """Return the result of a call that a limit keeps from being made."""
+        return ToolResult(self.describe(_called_name(call), limit), failed=True)
+
+
+class Verdict(NamedTuple):
+    """What happens to a call: it is refused, left to the host, or made here."""
+
+    call: Item
+    refusal: ToolResult | None = None
+    is_left: bool = False
+
+    @property
+    def is_made(self) -> bool:
+        """Whether the call runs here."""
+        return self.refusal is None and not self.is_left
+
+
+class Judgment(NamedTuple):
+    """What happens to the calls of a response, in their order.
+
+    A `question` is a call that the host shows to the user. With it no call is made yet,
+    and none is shown: the run ends, and another one continues with the user's answer.
+    """
+
+    verdicts: Sequence[Verdict] = ()
+    question: Item | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the host has to continue: it makes a call, or asks the user."""
+        return self.question is not None or any(
+            verdict.is_left for verdict in self.verdicts
+        )
+
+
+class CallJudge(Protocol):
+    """Decides about the calls of a response before any of them is made."""
+
+    @property
+    def holds_calls(self) -> bool:
+        """Whether calls are shown only after the judgment.
+
+        A host that runs every call it sees must not see one before it is approved.
+        """
+
+    async def judge(self, calls: Sequence[Item]) -> Judgment:
+        """Return what happens to each of the calls, which the budget allows."""
+
+
+class Toolset(NamedTuple):
+    """What a run needs to answer calls and approval requests itself."""
+
+    tools: CallableTools
+    approver: Approver = Approver()
+    limits: CallLimits = CallLimits()
+    log: Callable[[str], object] = ignore_report
+    """Takes lines about failed tools."""
+    redacted: Callable[[str], str] = redact
+    """Returns a text for the model without what only the server may know."""
+    carries_reasoning: bool = True
+    """Whether the model gets its reasoning again between its calls."""
+    runs_calls: bool = True
+    """Whether calls run here; if not, all are left to the host."""
+    texts: CallTexts = CallTexts()
+    judge: CallJudge | None = None
+    """Without one every call is made that the approver allows."""
+
+
+def output_item(call: Item, answer: ToolResult) -> Item:
+    """Return the input item that answers `call`."""
+    kind = CALL_OUTPUTS[item_type(call)]
+    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+
+
+def tool_error(message: str) -> ToolResult:
+    """Return the result of a failed call, as a message for the model."""
+    return ToolResult(f"Error: {message}", failed=True)
+
+
+class ReadyCall(NamedTuple):
+    """A call that may run: its tool, and its checked arguments."""
+
+    name: str
+    arguments: dict[str, Any]
+    kind: CallKind
+    via: str = ""
+    """The name as it was called, whose rules apply as well."""
+
+
+class _StartedCall(NamedTuple):
+    """A call whose task runs, or waits for its turn."""
+
+    item: Item
+    task: asyncio.Task[ToolResult]
+    has_own_time: bool
+    """Whether the time of the batch does not count for it."""
+
+
+async def run_calls(
+    calls: Sequence[Item], toolset: Toolset, pause: Pause = nullcontext
+) -> AsyncGenerator[tuple[Item, ToolResult], None]:
+    """Run `calls` in parallel; yield each with its result, in the order of the calls.
+
+    The order is kept because a host that stores results as they arrive would send them
+    in another order in the next request. A check may take some milliseconds, so others
+    run between two. When the time is over, all calls are cancelled at once, and no
+    waiting one starts. Closing the generator cancels running calls.
+    """
+    batch = _Batch(toolset, pause)
+    started: list[_StartedCall] = []
+    try:
+        for item in calls:
+            started.append(batch.start(item))
+            await asyncio.sleep(0)
+        batch.ask_user()
+        for call in started:
+            await batch.wait(call)
+            if not call.task.done():
+                _cancel(other for other in started if not other.has_own_time)
+            if call.task.done() and not call.task.cancelled():
+                result = call.task.result()
+            else:
+                seconds = f"{toolset.limits.batch_seconds:g} s."
+                why = f"was stopped: the tools took over {seconds}"
+                result = tool_error(f"{_called_name(call.item)} {why}")
+            yield call.item, result
+    finally:
+        batch.close()
+        _cancel(started)
+
+
+def _cancel(calls: Iterable[_StartedCall]) -> None:
+    for call in calls:
+        call.task.cancel()
+
+
+class _Batch:
+    """The calls of a round.
+
+    The user is asked once about all that need it, while the others run; a tool may ask
+    something, too. Meanwhile the time of the batch stops.
+    """
+
+    def __init__(self, toolset: Toolset, pause: Pause) -> None:
+        self._toolset = toolset
+        self._pause = pause
+        self._slots = asyncio.Semaphore(toolset.limits.at_once)
+        self._asked: list[AskedCall] = []
+        self._refusals: dict[str, str | None] = {}
+        """Why calls are denied that the user was asked about, by their ids."""
+        self._question: asyncio.Task[None] | None = None
+        self._is_answered = asyncio.Event()
+        self._clock = PausableClock()
+        self._end = self._clock.time() + toolset.limits.batch_seconds
+
+    def start(self, item: Item) -> _StartedCall:
+        """Check a call and start its task, which waits if the user has to be asked."""
+        call_id = str(item["call_id"])
+        checked = checked_call(item, self._toolset.tools)
+        has_own_time = False
+        needs_user = False
+        if isinstance(checked, ReadyCall):
+            name = checked.name
+            own_seconds = self._toolset.limits.own_seconds(name)
+            has_own_time = checked.kind != "limited" or bool(own_seconds)
+            needs_user = self._toolset.approver.rule_for(name, checked.via) == "ask"
+            if needs_user:
+                asked = AskedCall(call_id, name, checked.arguments, checked.via)
+                self._asked.append(asked)
+        answer = self.answer(call_id, checked, needs_user=needs_user)
+        task = asyncio.create_task(answer)
+        return _StartedCall(item, task, has_own_time)
+
+    def ask_user(self) -> None:
+        """Begin to ask about the calls that have started, if any needs it."""
+
+        async def ask() -> None:
+            try:
+                with self._paused():
+                    refusals = await self._toolset.approver.refusals(self._asked)
+                for call, refusal in zip(self._asked, refusals, strict=True):
+                    self._refusals[call.call_id] = refusal
+            finally:  # a call without an answer is denied, and must not wait for one
+                self._is_answered.set()
+
+        if self._asked:
+            self._question = asyncio.create_task(ask())
+
+    def _paused(self) -> AbstractContextManager[None]:
+        """Stop the clocks of the batch and of the run."""
+        return self._clock.pause(self._pause)
+
+    def close(self) -> None:
+        """Ask no one any longer."""
+        if self._question:
+            self._question.cancel()
+
+    async def wait(self, call: _StartedCall) -> None:
+        """Wait until a call is done or the time of the batch is used up."""
+        task = call.task
+        if call.has_own_time:
+            await asyncio.wait([task])
+        while not task.done():
+            seconds_left = self._end - self._clock.time()
+            if self._clock.is_paused:  # the user is asked
+                either: list[asyncio.Future[Any]] = [task, self._clock.goes_on]
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            elif seconds_left > 0:
+                await asyncio.wait([task], timeout=seconds_left)
+            else:
+                return
+
+    async def answer(
+        self, call_id: str, call: ReadyCall | ToolResult, *, needs_user: bool
+    ) -> ToolResult:
+        """Return the result of a call: run it if the rules and the user allow it."""
+        if isinstance(call, ToolResult):
+            return call
+        if needs_user:
+            await self._is_answered.wait()
+            refusal = self._refusals.get(call_id, _not_approved(call.name))
+        else:
+            refusal = await self._toolset.approver.refusal(
+                call_id, call.name, call.arguments, call.via
+            )
+        if refusal is not None:
+            return tool_error(refusal)
+        match call.kind:
+            case "limited":
+                async with self._slots:
+                    return await _call_tool(call, self._toolset, self._paused)
+            case "question":
+                with self._pause():
+                    return await _call_tool(call, self._toolset)
+            case "task":
+                return await _call_tool(call, self._toolset)
+
+
+def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
+    """Return the call that will run, or the error for the model.
+
+    If a tool passes calls on, its own arguments are checked, then those of the tool
+    that it names.
+    """
+    name = _called_name(call)
+    try:
+        arguments = read_arguments(call)
+    except ValueError:
+        why = "its arguments are not valid JSON. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
+    called = _ready_call(name, arguments, tools)
+    if isinstance(called, ToolResult):
+        return called
+    resolved = tools.resolve_call(name, called.arguments)
+    if resolved is None:
+        return tool_error(f"{name} was not called: it names no tool to call.")
+    own_name, own_arguments = resolved
+    if own_arguments is called.arguments:
+        return called._replace(name=own_name, via=name)
+    passed_on = _ready_call(own_name, own_arguments, tools)
+    if isinstance(passed_on, ToolResult):
+        return passed_on
+    return passed_on._replace(via=name)
+
+
+def _ready_call(
+    name: str, arguments: object, tools: CallableTools
+) -> ReadyCall | ToolResult:
+    """Return a call whose arguments match the tool's schema, or the error for the model."""
+    schema = tools.parameters(name)
+    if schema is None:
+        return tool_error(f"There is no tool named {name}. Use one that is offered.")
+    checked, problem = check_arguments(arguments, schema)
+    if problem is not None:
+        return tool_error(f"{name} was not called: {problem}")
+    return ReadyCall(name, checked, tools.call_kind(name))
+
+
+def read_arguments(call: Item) -> object:
+    """Return the arguments of a call; raises ValueError for invalid JSON."""
+    if item_type(call) == "custom_tool_call":
+        return {"input": call.get("input") or ""}
+    text = json_text(call.get("arguments"))
+    return load_json(text) if text.strip() else {}
+
+
+async def _call_tool(
+    ready: ReadyCall, toolset: Toolset, pause: Pause | None = None
+) -> ToolResult:
+    """Return the result of a tool.
+
+    It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
+    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
+    Only the cancellation of our own task does.
+    """
+    name = ready.name
+    limits = toolset.limits
+    seconds = limits.own_seconds(name) or limits.seconds
+    try:
+        async with asyncio.timeout(seconds if pause else None) as scope:
+            if pause:
+                _pause_of_call.set(_pausing_limit(scope, seconds, pause))
+            answer = await toolset.tools.call(name, ready.arguments)
+        output = cap_output(answer.output, limits.characters)
+        return answer._replace(output=output)
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
+        task = asyncio.current_task()
+        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
+            raise
+        if isinstance(error, TimeoutError) and scope.expired():
+            return tool_error(f"{name} did not finish within {seconds:g} s.")
+        cause = type(error).__name__
+        with suppress(Exception):  # it is not ours: its text may not even work
+            text = str(error).strip()
+            cause = f"{cause}: {text}" if text else cause
+        toolset.log(f"the tool {name} raised {cause}")
+        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
+        told = _cap_text(read, _MAX_TOLD_CAUSE)
+        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
+    """Return what stops the limit of a call, and with `pause` the clocks of others.
+
+    The limit is stopped while the tool of the call asks the user something.
+    """
+
+    def reschedule() -> None:
+        when = None
+        if not clock.is_paused:
+            when = asyncio.get_running_loop().time() + end - clock.time()
+        with suppress(RuntimeError):  # the call is over, and its tool asks on
+            scope.reschedule(when)
+
+    clock = PausableClock(reschedule)
+    end = clock.time() + seconds
+    return lambda: clock.pause(pause)
+
+
+_MAX_TOLD_CAUSE = 1_000
+"""Characters of an exception for the model: a message may quote a whole page."""
+_MAX_READ_CAUSE = 10_000
+"""More is not shown to anybody."""
+
+
+NOTE_CHARACTERS = 60
+"""The note in an output that was cut has fewer. By so many, such an output may be longer
+than its limit."""
+
+
+def cap_output(
+    output: str | list[Item], characters: int, tolerance: int = 0
+) -> str | list[Item]:
+    """Return the output with at most so many `characters` of each of its texts.
+
+    A text that is longer by no more than the `tolerance` stays whole.
+    """
+    if isinstance(output, str):
+        return _cap_text(output, characters, tolerance)
+    capped = list(output)
+    for number, part in enumerate(output):
+        if isinstance(part.get("text"), str):
+            text = _cap_text(part["text"], characters, tolerance)
+            capped[number] = {**part, "text": text}
+    return capped
+
+
+def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
+    """Return a text; a longer one keeps its beginning and its end, with a note."""
+    if len(text) <= characters + tolerance:
+        return text
+    half = characters // 2
+    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
+    return text[:half] + note + text[len(text) - half :]
+
+
+def _called_name(call: Item) -> str:
+    return str(call.get("name") or "")
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.repairs.memory
+#
+# What is remembered of refusals: for whom, how long, and how much.
+#
+# A repair counts for all users only if the server itself named what to change, the request
+# was as its administrators configured it, and the next request was accepted.
+# What may be about a user's own choice counts for that user, and what is about the items
+# of a chat for that chat, if it can store it. The rest is forgotten.
+#
+# Everything has a bound: a day, a number for each user and of users. A repair holds names
+# and digests of limited length, never a text of a user.
+# --------------------------------------------------------------------------------------
+
+
+DAY_SECONDS = 86_400.0
+MAX_FOR_ALL = 256
+MAX_FOR_ONE_USER = 64
+MAX_USERS = 500
+
+_ALL_USERS = ""
+_MAX_NAME_IN_SCOPE = 300
+"""Characters; nothing is remembered of what has a longer name."""
+
+
+class RepairScope(NamedTuple):
+    """Whose requests a repair is about."""
+
+    account: str
+    """A digest of the address, the organization and the key."""
+    model: str
+    user: str = ""
+    """Empty for a client that nobody knows: nothing is remembered for it alone."""
+
+
+class RepairMemory:
+    """What refusals of the last day showed of accounts and models."""
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        """Start empty; `now` is a time in seconds that never goes back."""
+        self._now = now
+        self._ends: dict[str, dict[tuple[str, str, Repair], float]] = {}
+        """Until when a repair of an account and a model is remembered, by user; the
+        oldest comes first."""
+
+    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
+        """Return the repairs that requests of a scope need, each once."""
+        owners = [_ALL_USERS]
+        if scope.user:
+            owners.append(scope.user)
+        now = self._now()
+        repairs: dict[Repair, None] = {}
+        for owner in owners:
+            for (account, model, repair), end in self._ends.get(owner, {}).items():
+                is_meant = account == scope.account and model == scope.model
+                if is_meant and now < end:
+                    repairs[repair] = None
+        return tuple(repairs)
+
+    def learn(
+        self,
+        scope: RepairScope,
+        tried: TriedRepair,
+        is_as_configured: Callable[[], bool],
+    ) -> None:
+        """Remember what helped, for all users or for one.
+
+        `is_as_configured` says whether the request had only what its administrators
+        set; it may cost a moment, and is called only if it matters.
+        """
+        longest_name = max(len(name) for name in scope)
+        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
+            return
+        may_be_for_all = (
+            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
+        )
+        if may_be_for_all and is_as_configured():
+            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
+        elif scope.user:
+            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
+
+    def _remember(
+        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
+    ) -> None:
+        """Remember a repair for a day; if it is known, the day begins again.
+
+        Of more than `max_entries` the oldest is forgotten.
+        """
+        if owner not in self._ends and len(self._ends) >= MAX_USERS:
+            # What holds for all stays; the user who was remembered first goes.
+            users = [known for known in self._ends if known != _ALL_USERS]
+            del self._ends[users[0]]
+        now = self._now()
+        entry = (scope.account, scope.model, repair)
+        remembered = self._ends.get(owner, {}).items()
+        ends = {known: end for known, end in remembered if now < end}
+        ends.pop(entry, None)
+        if len(ends) >= max_entries:
+            oldest = next(iter(ends))
+            del ends[oldest]
+        ends[entry] = now + DAY_SECONDS
+        self._ends[owner] = ends
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, and what users reported lately.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, or of as many seconds, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._now = now
+        self._seconds = seconds
+        self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + self._seconds
+        return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a user's request met `subject`; without a user, ignore it."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            own = {
+                known: len(met_by)
+                for known, met_by in self._ends.items()
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
+            }
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.requests.replay
+#
+# Output items of earlier responses, as they are sent again.
+#
+# The API refuses or silently drops encrypted reasoning of another model family, server or
+# organization, so the origin of an item is stored with it
+# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
+#
+# What the model produced stays byte for byte, without ids, which the API would look up
+# and not find, and without `status`, which Azure refuses on reasoning (the same section,
+# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
+# same item: the API's own id would require the reasoning before the item, which a chat
+# may have lost.
+#
+# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
+# later requests contain a function call with its output instead; it is also what a host
+# makes of the card. An approval belongs to one response: without it the API would make
+# the call again. An approval that the model has acted on becomes a pair, too.
+#
+# Code that the API ran is itself within its run only: its container is dead after 20 idle
+# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
+# --------------------------------------------------------------------------------------
+
+
+class Origin(NamedTuple):
+    """The model family, the server, and the account that produced an item.
+
+    Earlier writers stored neither of the latter two.
+    """
+
+    family: str
+    endpoint: str = ""
+    account: str = ""
+
+    def shares_server(self, maker: Self) -> bool:
+        """Say whether tools of the server of `maker` are known here."""
+        return maker.endpoint in ("", self.endpoint)
+
+    def can_decrypt(self, maker: Self) -> bool:
+        """Say whether reasoning of `maker` can be sent here."""
+        same_account = maker.account in ("", self.account)
+        same_family = maker.family == self.family
+        return self.shares_server(maker) and same_account and same_family
+
+    def wire(self) -> dict[str, str]:
+        """Return the form in which `reasoning_details` hold it."""
+        fields = {"family": self.family, "endpoint": self.endpoint}
+        if self.account:
+            fields["account"] = self.account
+        return fields
+
+
+def origin_at(family: str, endpoint: Endpoint) -> Origin:
+    """Return the origin of items of `family` from `endpoint`."""
+    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
+
+
+def read_origin(wire: object, model: str) -> Origin:
+    """Return a stored origin, or the one that the name of the model implies."""
+    fields = as_mapping(wire)
+    row = as_list(wire)
+    if len(row) == len(Origin._fields):
+        fields = dict(zip(Origin._fields, map(as_text, row), strict=True))
+    family = fields.get("family")
+    if family:
+        endpoint = str(fields.get("endpoint") or "")
+        account = str(fields.get("account") or "")
+        return Origin(str(family), endpoint, account)
+    return Origin(resolve_model(model).family)
+
+
+_REMOTE_PREFIX = "mcp"
+"""How the ids of remote calls begin, and no others."""
+
+
+def is_remote_id(call_id: str) -> bool:
+    """Say whether the API made the call itself, at a remote server."""
+    return call_id.startswith(_REMOTE_PREFIX)
+
+
+def remote_name(item: JsonObject) -> str:
+    """Return the label of the server and the name of the tool, as one name."""
+    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
+
+
+def remote_pair(item: JsonObject) -> list[Item]:
+    """Return the call that `item` made, with its output or error."""
+    error = item.get("error")
+    if not error:
+        return _remote_call_pair(item, str(item.get("output") or ""))
+    text = error
+    if isinstance(error, Mapping):
+        content = error.get("content")
+        text = error.get("message") or content
+        if isinstance(content, list):
+            texts = [part_text(part) for part in content_parts(content)]
+            text = "\n".join(texts)
+    why = text or "the server did not say what went wrong."
+    return _remote_call_pair(item, f"Error: {why}")
+
+
+def refused_pair(request: JsonObject, why: str) -> list[Item]:
+    """Return a call that was denied, with its output."""
+    return _remote_call_pair(request, f"Error: {why}")
+
+
+def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
+    """Return the call that `item` made or requested, with an output."""
+    arguments = json_text(item.get("arguments")) or "{}"
+    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
+
+
+def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
+    call = {"type": "function_call", "call_id": call_id, "name": name}
+    return [
+        {**call, "arguments": arguments},
+        {"type": "function_call_output", "call_id": call_id, "output": output},
+    ]
+
+
+def remote_failed(item: JsonObject) -> bool:
+    """Say whether an `mcp_call` failed."""
+    return bool(item.get("error")) or item.get("status") == "failed"
+
+
+def is_approval_request(item: JsonObject) -> bool:
+    """Say whether the API asks for permission to make a call."""
+    return item.get("type") == "mcp_approval_request"
+
+
+def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
+    """Return `items` without approvals that were acted on, or that have no answer."""
+    answers = {
+        item.get("approval_request_id"): item for item in items if _is_response(item)
+    }
+    # The approvals after which the model has done nothing yet. A call with the id of a
+    # request is none of its acts: the host makes one of the card of a request that was
+    # denied.
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
+    open_items: list[Item] = []
+    for item in items:
+        if is_approval_request(item) and item["id"] not in open_ids:
+            # What was denied stays, as a call with the reason.
+            answer = answers.get(item["id"], {})
+            if answer.get("approve") is False:
+                open_items += refused_pair(item, str(answer.get("reason") or ""))
+            continue
+        answered_id = item.get("approval_request_id") if _is_response(item) else None
+        if answered_id is None or answered_id in open_ids:
+            open_items.append(item)
+    return open_items
+
+
+def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
+    """Return `items` with the output of each remote call directly after it."""
+    # In the host's messages all outputs of a round come after all of its calls.
+    outputs = {
+        item["call_id"]: item
+        for item in items
+        if _is_remote(item, "function_call_output")
+    }
+    ordered: list[Item] = []
+    for item in items:
+        if not _is_remote(item, "function_call_output"):
+            ordered.append(item)
+        if _is_remote(item, "function_call") and item["call_id"] in outputs:
+            ordered.append(outputs[item["call_id"]])
+    return ordered
+
+
+def _is_response(item: JsonObject) -> bool:
+    return item.get("type") == "mcp_approval_response"
+
+
+def _is_remote(item: JsonObject, kind: str) -> bool:
+    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
+
+
+def _remote_call_id(item: JsonObject) -> str:
+    own = str(item.get("id") or "")
+    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
+
+
+_NEVER_REPLAYED = ("id", "status", "created_by")
+_MADE_HERE = "replayed"
+
+
+def strip_for_replay(item: Item) -> Item:
+    """Return `item` in the form that is sent again: without ids, status and nulls.
+
+    `logprobs` of a message and `action.sources` of a search are removed, too.
+    """
+    kept = _without(item, _NEVER_REPLAYED)
+    if is_hosted(item):
+        if not is_returnable_hosted(item):
+            return kept
+        kind = kind_of(item)
+        needed = {key: item.get(key) for key in kind.nullable}
+        for key in ("id", "status"):
+            if item.get(key):
+                needed[key] = item[key]
+        if needed.get("outputs"):  # images are large and only users need them
+            parts = content_parts(needed["outputs"])
+            needed["outputs"] = [part for part in parts if part.get("type") != "image"]
+        # "Unknown parameter: 'input[n].action.sources'", although the API itself sent
+        # them (pydantic-ai 2.68.0).
+        if item_type(item) == "web_search_call":
+            needed["action"] = _without(item["action"], ("sources",))
+        # Only what later turns send gets another id: within a run an approval names the
+        # id of the request for it.
+        if "id" in needed and kind.returned == "always":
+            needed["id"] = _new_id(str(item["id"]))
+        return {**kept, **needed}
+    # "Invalid 'input[39].content': array too long. Expected an array with maximum
+    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
+    if is_encrypted(item) and kept.get("content"):
+        return _without(kept, ("content",))
+    if isinstance(kept.get("content"), list) and item_type(item) == "message":
+        parts = content_parts(kept["content"])
+        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
+    return kept
+
+
+def _without(fields: Item, names: Sequence[str]) -> Item:
+    """Return an object without nulls and `names`: if it has none, itself."""
+    if fields.keys().isdisjoint(names) and None not in fields.values():
+        return fields
+    return {
+        key: value
+        for key, value in fields.items()
+        if key not in names and value is not None
+    }
+
+
+def replay_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` in later requests."""
+    if item_type(item) == "mcp_call":
+        return remote_pair(item)
+    if has_plain_reasoning(item):  # its server wants it as it was
+        return [{key: value for key, value in item.items() if value not in (None, "")}]
+    if has_image(item):
+        return [image_message(item)]
+    return [strip_for_replay(item)]
+
+
+_MAX_CODE_LENGTH = 20_000
+_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
+
+
+CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
+"""The types of items that later requests show as other items."""
+
+
+def past_items(item: Item) -> list[Item]:
+    """Return the items that represent `item` when its run is over.
+
+    A request that names a dead container is refused. So code becomes a call with its
+    output, always the same for the same item.
+    """
+    if has_image(item):
+        return [image_message(item)]
+    if not is_code(item):
+        return [item]
+    code = as_text(item.get("code"))
+    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
+    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
+    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
+    return _call_pair(call_id, "code_interpreter", arguments, text)
+
+
+def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
+    """Return the output of a response for the next request of its run."""
+    rows = replayed_rows(output, with_reasoning=with_reasoning)
+    return [*chain.from_iterable(rows)]
+
+
+def replayed_rows(
+    output: Iterable[Item], *, with_reasoning: bool
+) -> Iterator[list[Item]]:
+    """Yield for each item of a response what the next request has of it."""
+    last: Item = {}
+    for item in output:
+        if is_reasoning(item):
+            goes_back = with_reasoning and (
+                has_encrypted_reasoning(item) or has_plain_reasoning(item)
+            )
+        elif item_type(item) == "message" and not message_text(item):
+            # LiteLLM ends one in the middle of an answer that has calls alone
+            # (BerriAI/litellm 37852), and Anthropic refuses it. OpenAI's reasoning needs
+            # it.
+            goes_back = has_encrypted_reasoning(last)
+        else:
+            goes_back = (
+                not is_hosted(item) or is_returnable_hosted(item) or has_image(item)
+            )
+        rows = replay_items(item) if goes_back else []
+        last = rows[-1] if rows else last
+        yield rows
+
+
+def _new_id(own: str) -> str:
+    """Return an id of the kind of `own`, always the same for the same item."""
+    # An id has at most 64 characters and the prefix of its kind, else it is refused
+    # (cockpit-tools 2090).
+    prefix, _, rest = own.partition("_")
+    if rest.startswith(_MADE_HERE):
+        return own
+    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.tried_repairs
+#
+# Follows the repairs of a run until the server accepts a request.
+# --------------------------------------------------------------------------------------
+
+
+class TriedRepairs:
+    """The repairs that a run tries."""
+
+    def __init__(self) -> None:
+        self._open: list[TriedRepair] = []
+        """Those of a request that the server has not accepted yet."""
+
+    def note(self, event: RunEvent) -> list[TriedRepair]:
+        """Note an event; return the repairs that it shows to have helped."""
+        if isinstance(event, Status):
+            if event.tried:
+                self._open.append(event.tried)
+            return []
+        # These come of an answer that ends as a refusal, too: a thought that begins, the
+        # end of an earlier attempt's thought, and what the response says of itself.
+        is_answered = not isinstance(event, ItemAdded | ResponseDone)
+        if isinstance(event, ItemDone):
+            is_answered = event.item != NO_THOUGHT
+        if isinstance(event, RunDone):
+            is_answered = event.ending.kind in ("completed", "incomplete")
+        if not is_answered:
+            return []
+        helped = repairs_that_helped(self._open)
+        self._open = []
+        return helped
+
+
+def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
+    """Return the repairs that were not in vain, once a request was accepted.
+
+    A repair was in vain if the same refusal came again and something else removed it.
+    Of several things of one kind, such as two images, the refusal may be the same.
+    """
+    if not all_tried:
+        return []
+    helped: list[TriedRepair] = []
+    for tried, following in pairwise(all_tried):
+        is_same_refusal = tried.error == following.error
+        is_same_kind = type(tried.repair) is type(following.repair)
+        if is_same_kind or not is_same_refusal:
+            helped.append(tried)
+    # The request with the last one was accepted.
+    helped.append(all_tried[-1]._replace(helped_at_once=True))
+    return helped
+
+
+# --------------------------------------------------------------------------------------
 # openai_responses.loop.growing_parts
 #
 # The texts of one output item while they grow, part by part.
@@ -10260,7 +11956,7 @@ class GrowingParts:
         unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
-        if match.is_longer:
+        if match.is_longer:  # the end takes nothing of it away
             return []
         for other in match.parts:
             del self._deltas[other]
@@ -10749,27 +12445,6 @@ class ResponseState:
             return None
         return position
 
-    def _find_unnamed(self, index: int, kind: str) -> int | None:
-        """Return the position of the newest open item that a delta without an id grows.
-
-        The delta, or the item, has no index, either (RESMP-DEV/ccr-rust 25).
-        """
-        without_index = self._latest.get(NO_INDEX)
-        for position in islice(reversed(self._open), _NEWEST):
-            is_meant = index == NO_INDEX or position == without_index
-            if is_meant and _can_grow(self._items[position], kind):
-                return position
-        return None
-
-    def _has_brought(self, position: int | None, kind: str) -> bool:
-        """Say whether the text of a part has come before the part ends.
-
-        Servers number parts, and name them, in other ways than their texts.
-        """
-        if position is None:
-            return item_type(_OPENED_BY[kind]) in self._types
-        return position in self._ended or self._open[position].has_text
-
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
 
@@ -10788,7 +12463,13 @@ class ResponseState:
         position = self._find(index, _ids(item), fits)
         if position not in self._ended or index == _NOWHERE:
             return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        ended = self._ended[position]
+        is_same = item.get("id") in (None, ended.get("id"))
+        # MLflow has one id for all of a response: another text elsewhere is another one.
+        is_elsewhere = index == NO_INDEX or index not in self._latest
+        if kind == "message" and is_elsewhere and position not in self._open:
+            was, now = message_text(ended).strip(), message_text(item).strip()
+            is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
     def _find_renamed_call(self, index: int, item: Item) -> int | None:
@@ -10839,9 +12520,23 @@ class ResponseState:
         if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None and not item_id:
-            position = self._find_unnamed(index, kind)
-        if isinstance(event, PartDone) and self._has_brought(position, kind):
-            return []
+            # The newest open item that it can grow. The delta has no index, or the item
+            # has none (RESMP-DEV/ccr-rust 25).
+            without_index = self._latest.get(NO_INDEX)
+            for newest in islice(reversed(self._open), _NEWEST):
+                is_meant = index == NO_INDEX or newest == without_index
+                if is_meant and _can_grow(self._items[newest], kind):
+                    position = newest
+                    break
+        if isinstance(event, PartDone):
+            # Servers number parts, and name them, in other ways than their texts: what an
+            # end brings is shown only where nothing has come before it.
+            if position is None:
+                has_come = item_type(_OPENED_BY[kind]) in self._types
+            else:
+                has_come = position in self._ended or self._open[position].has_text
+            if has_come:
+                return []
         if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
@@ -10939,7 +12634,13 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
-        item = _with_citations(item, self._citations.pop(position, []))
+        citations = self._citations.pop(position, [])
+        parts = content_parts(item.get("content")) if citations else []
+        has_own = any(part.get("annotations") for part in parts)
+        if parts and not has_own and item_type(item) == "message":
+            # Some servers tell citations in events alone.
+            cited = {**parts[-1], "annotations": citations}
+            item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
@@ -10993,8 +12694,13 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
-            if not error and _is_filtered(response):
-                error = {"code": CONTENT_FILTER}
+            if not error:
+                # A filter of Azure's may tell no more than that it stopped it.
+                reason = as_mapping(response.get("incomplete_details")).get("reason")
+                filters = content_parts(response.get("content_filters"))
+                is_blocked = any(row.get("blocked") is True for row in filters)
+                if is_blocked or reason == CONTENT_FILTER:
+                    error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -11154,16 +12860,6 @@ def _in_api_form(item: Item) -> Item:
     return api_item
 
 
-def _with_citations(item: Item, citations: list[Item]) -> Item:
-    """Return a message with what only events said of its text."""
-    parts = content_parts(item.get("content"))
-    has_own = any(part.get("annotations") for part in parts)
-    if not citations or not parts or has_own or item_type(item) != "message":
-        return item
-    cited = {**parts[-1], "annotations": citations}
-    return {**item, "content": [*parts[:-1], cited]}
-
-
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
@@ -11239,7 +12935,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 
 def _text_length(item: Item) -> int:
-    """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
 
 
@@ -11268,25 +12963,22 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-def _is_filtered(response: JsonObject) -> bool:
-    """Say whether a filter of Azure stopped a response, which may be all it tells."""
-    details = as_mapping(response.get("incomplete_details"))
-    filters = content_parts(response.get("content_filters"))
-    is_blocked = any(row.get("blocked") is True for row in filters)
-    return is_blocked or details.get("reason") == CONTENT_FILTER
-
-
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
     One that is `cancelled` was cancelled by another client: after our own cancellation
     no answer is read.
     """
+    details = as_mapping(response.get("incomplete_details"))
+    other_details = as_mapping(response.get("status_details"))
+    reason = details.get("reason") or other_details.get("reason")
     if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        other_details = as_mapping(response.get("status_details"))
-        reason = details.get("reason") or other_details.get("reason")
         return ending_of_incomplete(as_text(reason))
+    # Bridges say that an answer is complete, and keep the word of another API for why it
+    # ended (ltmoerdani/opencode-copilot-chat 198).
+    word = reason or response.get("finish_reason") or response.get("stop_reason")
+    if word in ("length", "max_tokens", "max_output_tokens", CONTENT_FILTER):
+        return ending_of_incomplete(word)
     # Servers have further words, of which nobody knows whether they are an end.
     is_over = status in ("cancelled", "expired")
     if is_over or (status != "completed" and not response.get("output")):
@@ -11471,6 +13163,7 @@ class _TaggedText:
         """Return `text` without an end that may be the beginning of a tag."""
         longest = 0
         for tag in tags:
+            # Of most texts the last letters cannot begin the tag, which is quick to see.
             if tag[0] not in text[1 - len(tag) :]:
                 continue
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
@@ -11529,7 +13222,6 @@ class _TaggedMessage:
         return [event for piece in self.text.close() for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
-        """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
         self._has_tags = True
@@ -11540,7 +13232,9 @@ class _TaggedMessage:
                 return self.end_thought(_reasoning(self.item, piece.text))
             return [ItemDone(self.thought_index, NO_THOUGHT)]
         events: list[RunEvent] = []
-        if piece.text.strip() and self._keeps_thought:
+        # A thought does not begin with blanks, but has blank lines inside.
+        has_words = self.thought_index is not None or piece.text.strip()
+        if piece.text and has_words and self._keeps_thought:
             if self.thought_index is None:
                 self.thought_index = next(self._indexes)
                 begun = ItemAdded(self.thought_index, _reasoning(self.item, ""))
@@ -11599,7 +13293,14 @@ class TaggedThoughts:
             messages = self._messages.values()
             return [*chain.from_iterable(each.read_rest() for each in messages), event]
         if isinstance(event, HiddenMessage):
-            return self._hide(event)
+            # It repeats the message before it, whose thought is shown; its own is not.
+            hidden = self._add_message(event)
+            hidden.read_rest()
+            _, answer = self._split(event.item)
+            if answer is None:
+                return []
+            hidden.text_index = next(self._free_indexes)
+            return [HiddenMessage(hidden.text_index, answer)]
         if isinstance(event, ToolOutput):  # of a tool of the server's own
             own_index = self._index_of(event.output_index)
             return [event._replace(output_index=own_index)]
@@ -11607,8 +13308,19 @@ class TaggedThoughts:
             return [event]
         message = self._messages.get(event.output_index)
         match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                # It begins with its first words: they may be a thought, which then
+                # comes before it.
+                self._add_message(event)
+                return []
             case ItemAdded():
-                return self._begin(event)
+                begun: list[RunEvent] = []
+                for earlier in self._newest:
+                    if earlier.text.is_unread:  # it came before this item
+                        begun += earlier.begin_text()
+                self._newest = []
+                own_index = self._index_of(event.output_index)
+                return [*begun, event._replace(output_index=own_index)]
             case TextDelta(kind="text") if message:
                 # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
                 # are one.
@@ -11635,32 +13347,6 @@ class TaggedThoughts:
             if answer and message.text_index is not None:
                 items.append((message.text_index, answer))
         return sorted(items, key=itemgetter(0))
-
-    def _begin(self, event: ItemAdded) -> list[RunEvent]:
-        """Return the beginning of an item; that of a message waits for its first words.
-
-        They may be a thought, which comes first.
-        """
-        if item_type(event.item) != "message":
-            begun: list[RunEvent] = []
-            for message in self._newest:
-                if message.text.is_unread:  # it came before this item
-                    begun += message.begin_text()
-            self._newest = []
-            index = self._index_of(event.output_index)
-            return [*begun, event._replace(output_index=index)]
-        self._add_message(event)
-        return []
-
-    def _hide(self, event: HiddenMessage) -> list[RunEvent]:
-        """Return a message that repeats the one before it, without its thought."""
-        message = self._add_message(event)
-        message.read_rest()
-        _, answer = self._split(event.item)
-        if answer is None:
-            return []
-        message.text_index = next(self._free_indexes)
-        return [HiddenMessage(message.text_index, answer)]
 
     def _add_message(self, event: ItemAdded | HiddenMessage) -> _TaggedMessage:
         message = _TaggedMessage(
@@ -11886,7 +13572,6 @@ def name_asked_model(message: str, model_id: str) -> str:
 
 
 def _parse_date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for anything else."""
     if not text:
         return None
     try:
@@ -11938,99 +13623,6 @@ def _reason_for_large(first: JsonObject | None, tools: bool) -> str:
     if len(text) > _LONG_QUESTION:
         return "the question is long"
     return ""
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, and what users reported lately.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, or of as many seconds, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._now = now
-        self._seconds = seconds
-        self._ends: dict[int, float] = {}
-        """Until when each text counts, by its hash."""
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + self._seconds
-        return True
-
-
-_MAX_SUBJECTS = 500
-_USERS_FOR_ALL = 3
-
-
-class UserReports:
-    """What requests of users met lately, such as a server that fails.
-
-    What one request met says nothing about other users: it may be about its content, or
-    one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that the same user met with the fewest
-    others, or of all.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty; a report counts for `seconds`."""
-        self._seconds = seconds
-        self._now = now
-        self._ends: dict[str, dict[str, float]] = {}
-        """Until when each user's report counts, by subject and user."""
-
-    def add(self, subject: str, user_id: str) -> None:
-        """Note that a user's request met `subject`; without a user, ignore it."""
-        if not user_id:
-            return
-        users = self._ends.pop(subject, {})
-        users = {user: end for user, end in users.items() if self._now() < end}
-        users.pop(user_id, None)
-        if len(users) >= _USERS_FOR_ALL:
-            # It holds for all already, so more users need no place.
-            del users[next(iter(users))]
-        users[user_id] = self._now() + self._seconds
-        if len(self._ends) >= _MAX_SUBJECTS:
-            own = {
-                known: len(met_by)
-                for known, met_by in self._ends.items()
-                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
-            }
-            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
-            del self._ends[forgotten]
-        self._ends[subject] = users
-
-    def holds(self, subject: str, user_id: str) -> bool:
-        """Say whether `subject` is to be expected for a user."""
-        users = self._ends.get(subject, {})
-        reporters = [user for user, end in users.items() if self._now() < end]
-        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
 
 
 # --------------------------------------------------------------------------------------
@@ -12621,7 +14213,7 @@ class HttpResponse:
             if not text:
                 break
         self._begin = begin
-        self.is_read = self.is_read and not begin
+        self.is_read = self.is_read and not begin  # what was read ahead still comes
         if begin.startswith(_FIELDS):
             return True
         is_labeled = self._response.content_type == "text/event-stream"
@@ -13057,7 +14649,6 @@ async def _receive(
 
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    """Return the error that ends a run so."""
     return UnreadableAnswer(ending.message, ending.fault)
 
 
@@ -13221,7 +14812,6 @@ class Attempt:
         return self._tagged.items(items) if self._tagged else items
 
     def _answer(self, payload: dict[str, Any]) -> RunEvents:
-        """Yield the run events of the whole answer."""
         return self._exchange("/responses", payload)
 
     async def _exchange(
@@ -13437,9 +15027,7 @@ class _StreamReader:
         is_new: Callable[[ServerSentEvent], bool] | None,
     ) -> None:
         self._answer = answer
-        self._limits = server.limits
-        self._connections = server.connections
-        self._deadlines = server.deadlines
+        self._server = server
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
@@ -13464,7 +15052,7 @@ class _StreamReader:
         chunk = await self._answer.read_any()
         response = self._response
         response.byte_count += json_weight(chunk)
-        if response.byte_count > self._limits.most_bytes:
+        if response.byte_count > self._server.limits.most_bytes:
             raise AnswerTooLarge
         self._read_at = self._now()
         self._waited = self._read_at - began
@@ -13472,7 +15060,7 @@ class _StreamReader:
         earlier_events = response.event_count
         events = self._feed(batch)
         if response.event_count > earlier_events:
-            self._deadlines.event_arrived()
+            self._server.deadlines.event_arrived()
         return events, self._unreadable
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
@@ -13489,8 +15077,10 @@ class _StreamReader:
             return
         is_text = last.kind in ("text", "refusal")
         share = 1.0 if is_text else _THOUGHT_SHARE
-        crowd = self._connections.open_requests / _FEW_ANSWERS
-        longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
+        server = self._server
+        crowd = server.connections.open_requests / _FEW_ANSWERS
+        longest = server.limits.join_seconds * share
+        longest *= min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
@@ -13542,1583 +15132,6 @@ class _StreamReader:
                 return
             if self._is_new is None or self._is_new(wire_event):
                 yield parsed
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.arguments
-#
-# Checks the arguments that a model gives a function against the function's schema.
-#
-# Only keywords that models get wrong are checked: types, required properties, enums,
-# items and choices. The tool itself checks the others.
-# --------------------------------------------------------------------------------------
-
-
-_ODD_SCHEMA = (TypeError, AttributeError, ValueError)
-"""Errors of reading a schema that is not valid; servers send such schemas."""
-
-_MAX_DEPTH = 40
-"""Levels of a value that are checked; deeper ones are the tool's to check."""
-_MAX_WORK = 200_000
-"""Characters, entries and steps that one check may read or take (`JsonBudget`).
-
-Arguments that need more are given to the tool as they are.
-"""
-_STEP = 20
-"""The work of a comparison in addition to what it reads."""
-_MAX_SHOWN_CHOICES = 20
-_MAX_SHOWN_CHARACTERS = 60
-_READ_KEYWORDS = ("properties", "required", "enum", "type", "allOf", "anyOf", "oneOf")
-
-
-_TYPES: Mapping[str, Callable[[Any], bool]] = {
-    "object": lambda value: isinstance(value, Mapping),
-    "array": lambda value: isinstance(value, list),
-    "string": lambda value: isinstance(value, str),
-    "boolean": lambda value: isinstance(value, bool),
-    "null": lambda value: value is None,
-    "number": is_json_number,
-    "integer": lambda value: is_json_number(value) and value == int(value),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _SchemaCheck:
-    """Checks values against the parts of one schema, as long as the budget lasts.
-
-    Each value may be compared with each part, which is why there is a budget. A schema
-    can refer to the same part several times, and to itself, so `errors` remembers the
-    result of each comparison by path and by the identity of value and part; both must
-    outlive the check. If it is `lenient`, null is allowed for every optional property.
-    """
-
-    root: JsonObject
-    budget: JsonBudget
-    errors: dict[tuple[str, int, int], str]
-    lenient: bool = False
-
-    def pay_for(self, value: Any, node: JsonObject, path: str = "") -> None:
-        """Pay for comparing a value with a part; raises ValueError at the limit."""
-        size = _STEP + len(path)
-        for keyword in _READ_KEYWORDS:
-            part = node.get(keyword)
-            if isinstance(part, list | dict):
-                size += len(part)
-        if isinstance(value, list | dict):
-            size += len(value)
-            if "enum" in node or "const" in node:
-                # Each choice is compared with the whole value.
-                size *= json_size(value, self.budget.left)
-        self.budget.spend(size)
-
-    def find_error(self, value: Any, node: Any, path: str = "", depth: int = 0) -> str:
-        """Return the path and the error there; empty if `value` is valid for `node`."""
-        if not isinstance(node, Mapping) or depth > _MAX_DEPTH:
-            return ""
-        compared = (path, id(value), id(node))
-        if compared not in self.errors:
-            self.errors[compared] = ""  # a schema that refers to itself ends here
-            self.errors[compared] = self._compare(value, node, path, depth)
-        return self.errors[compared]
-
-    def _compare(self, value: Any, node: JsonObject, path: str, depth: int) -> str:
-        """Compare a value with a node that it was not compared with yet."""
-        self.pay_for(value, node, path)
-        if value is None and node.get("nullable") is True:
-            return ""
-        if "$ref" in node:
-            target = resolve_reference(self.root, node["$ref"])
-            return self.find_error(value, target, path, depth + 1)
-        error = _find_own_error(value, node, path)
-        if error:
-            return error
-        for inner, part, own_path in self._inner_values(value, node, path):
-            error = self.find_error(inner, part, own_path, depth + 1)
-            if error:
-                return error
-        options = node.get("anyOf") or node.get("oneOf") or ()
-        for option in options:
-            if not self.find_error(value, option, path, depth + 1):
-                return ""
-        return f"{path or 'object'} fits none of its forms" if options else ""
-
-    def _inner_values(
-        self, value: Any, node: JsonObject, path: str
-    ) -> Iterator[tuple[Any, Any, str]]:
-        """Yield what is inside a value, and the value for each `allOf`.
-
-        Each comes with the part of the schema that it has to match, and its path.
-        """
-        items = node.get("items")
-        if isinstance(value, Mapping):
-            properties = node.get("properties") or {}
-            required = _required_names(node) if self.lenient else frozenset()
-            for name in properties:
-                if name not in value:
-                    continue
-                may_be_null = self.lenient and name not in required
-                if value[name] is not None or not may_be_null:
-                    yield value[name], properties[name], _join_path(path, name)
-        elif isinstance(value, list) and isinstance(items, Mapping):
-            for index, entry in enumerate(value):
-                yield entry, items, f"{path}[{index}]"
-        for part in node.get("allOf") or ():
-            yield value, part, path
-
-
-def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
-    """Return the error of a value itself: its type, its choice, its missing keys."""
-    shown_path = path or "object"
-    kinds = json_types(node.get("type"))
-    if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_join_with_or(kinds)}"
-    allowed = [node["const"]] if "const" in node else node.get("enum")
-    is_flag = isinstance(value, bool)  # in JSON, true is not 1
-    if isinstance(allowed, Sequence) and not any(
-        is_flag is isinstance(choice, bool) and value == choice for choice in allowed
-    ):
-        # One more than is shown: the list then says that there are others.
-        words = [
-            (
-                repr(choice[:_MAX_SHOWN_CHARACTERS])
-                if isinstance(choice, str)
-                else short_repr(choice)
-            )
-            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
-        ]
-        return f"{shown_path} must be one of {_join_with_or(words)}"
-    if isinstance(value, Mapping):
-        for name in node.get("required") or ():
-            if isinstance(name, str) and name not in value:
-                return f"{_join_path(path, name)} is missing"
-    return ""
-
-
-def _join_path(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
-
-
-def _join_with_or(words: Sequence[str]) -> str:
-    """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown: list[str] = []
-    for word in words[:_MAX_SHOWN_CHOICES]:
-        is_long = len(word) > _MAX_SHOWN_CHARACTERS
-        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
-    listed = " or ".join(shown)
-    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
-
-
-def check_arguments(
-    arguments: object, schema: JsonObject
-) -> tuple[dict[str, Any], str | None]:
-    """Return the arguments to call a function with, and the error in them, if any.
-
-    Nulls that mean "not given" are left out. A null means that if its property is
-    optional and must not be null itself; in a choice, the option that the model chose
-    decides. The error is a message for the model.
-    """
-    if arguments is None:  # some models write null for none
-        arguments = {}
-    if not isinstance(arguments, Mapping):
-        return {}, "The arguments must be a JSON object."
-    kept = dict(arguments)
-    error = ""
-    with suppress(*_ODD_SCHEMA):
-        json_size(schema, LARGEST_SCHEMA)  # raises ValueError for a larger one
-        check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
-        kept = _drop_nulls(arguments, schema, check, 0)
-        error = check.find_error(kept, schema)
-    problem = f"The argument {error}." if error else None
-    return kept, problem
-
-
-def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
-    """Return a value without the nulls that mean "not given", at any depth."""
-    if depth > _MAX_DEPTH or not isinstance(value, Mapping | list):
-        return value
-    forms = _applicable_schemas(value, node, check)
-    if isinstance(value, list):
-        items = {"allOf": [form["items"] for form in forms if "items" in form]}
-        return [_drop_nulls(entry, items, check, depth + 1) for entry in value]
-    # The schemas of the keys that the value has, joined over all forms.
-    known: dict[str, dict[str, list[Any]]] = {}
-    required: set[str] = set()
-    for form in forms:
-        required |= _required_names(form)
-        properties = form.get("properties") or {}
-        for name in properties:
-            if name in value:
-                known.setdefault(name, {"allOf": []})["allOf"].append(properties[name])
-    # With errors of its own: `known` is made here, and remembered errors hold only as
-    # long as the parts that they are about.
-    null_check = replace(check, errors={})
-    kept: dict[Any, Any] = {}
-    for name, entry in value.items():
-        may_be_dropped = entry is None and name in known and name not in required
-        if may_be_dropped and null_check.find_error(None, known[name]):
-            continue
-        kept[name] = _drop_nulls(entry, known.get(name), check, depth + 1)
-    return kept
-
-
-def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[JsonObject]:
-    """Return a schema and all that it joins to itself; of a choice, one option."""
-
-    def choose(options: list[Any]) -> list[Any]:
-        """Return the option that the value fits; all options if it fits none."""
-        lenient = replace(check, errors={}, lenient=True)
-        for option in options:
-            if not lenient.find_error(value, option):
-                return [option]
-        return options
-
-    def parts_of(part: JsonObject) -> list[Any]:
-        check.pay_for(value, part)
-        return schema_parts(check.root, part, choose)
-
-    return joined_schemas(node, parts_of)
-
-
-def _required_names(node: JsonObject) -> Set[str]:
-    """Return the names that a schema requires.
-
-    Numbers are none: a stranger can choose thousands that have one hash.
-    """
-    names = node.get("required")
-    if not isinstance(names, list):
-        return frozenset()
-    kinds = set(map(type, names))
-    if all(issubclass(kind, str) for kind in kinds):  # as almost always
-        return frozenset(names)
-    return {name for name in names if isinstance(name, str)}
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.spending
-#
-# What a run may take, and what it has taken so far.
-#
-# If the host makes some calls and asks again with their outputs, the new run continues
-# from what the earlier rounds of the same answer took. A task that a run delegates has a
-# budget of its own, and counts for the run as well.
-# --------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The limits of a run; 0 `seconds` or `tokens` mean no limit.
-
-    `rounds` counts the responses that may call tools. The calls of the last of several
-    rounds are refused, so that the model learns of the limit. A budget of one round
-    makes its calls. Then the model answers once more, without tools. `seconds` includes
-    the model and the tools that run here, but not the time that users need to decide.
-    """
-
-    rounds: int = 10
-    calls: int = 100
-    seconds: float = 0.0
-    tokens: int = 0
-
-
-class EarlierSpending(NamedTuple):
-    """What earlier rounds of the same answer took, in other runs."""
-
-    rounds: int = 0
-    calls: int = 0
-    usages: tuple[Usage, ...] = ()
-    """One for each response whose tokens are known: its length decides its price."""
-    seconds: float = 0.0
-
-
-Pause = Callable[[], AbstractContextManager[None]]
-"""Stops a clock, or several, until it is left."""
-
-
-class PausableClock:
-    """The seconds of the event loop, without those of its pauses.
-
-    Calls run in parallel, so several pauses can overlap: the clock stops from the
-    beginning of the first one to the end of the last one.
-    """
-
-    def __init__(self, on_change: Callable[[], object] = lambda: None) -> None:
-        """Call `on_change` whenever the clock stops, and whenever it goes on."""
-        self._loop = asyncio.get_running_loop()
-        self._on_change = on_change
-        self._pauses = 0
-        self._stopped_at = 0.0
-        self._paused_seconds = 0.0
-        self.goes_on = self._loop.create_future()
-        """Done when a clock that is paused goes on."""
-
-    @property
-    def is_paused(self) -> bool:
-        """Whether it is stopped."""
-        return self._pauses > 0
-
-    def time(self) -> float:
-        """Return the time, in seconds."""
-        now = self._stopped_at if self.is_paused else self._loop.time()
-        return now - self._paused_seconds
-
-    @contextmanager
-    def pause(self, others: Pause = nullcontext) -> Iterator[None]:
-        """Stop the clock, and the `others` with it."""
-        self._pauses += 1
-        if self._pauses == 1:
-            self._stopped_at = self._loop.time()
-            self.goes_on = self._loop.create_future()
-            self._on_change()
-        try:
-            with others():
-                yield
-        finally:
-            self._pauses -= 1
-            if self._pauses == 0:
-                self._paused_seconds += self._loop.time() - self._stopped_at
-                self.goes_on.set_result(None)
-                self._on_change()
-
-
-class Spending:
-    """What a run has taken so far, compared with its budget.
-
-    `parent` is the spending of the run that delegated this task.
-    """
-
-    def __init__(self, budget: Budget, parent: Self | None = None) -> None:
-        self.rounds = 0
-        self.calls = 0
-        self.usage: Usage | None = None
-        """The sum without earlier rounds."""
-        self.last_usage: Usage | None = None
-        """That of the last response."""
-        self.usages: list[Usage] = []
-        """One for each response, those of earlier rounds first."""
-        self.delegated_usage: Usage | None = None
-        """That of tasks since it was last taken."""
-        self._budget = budget
-        self._parent = parent
-        self._stop: RunDone | None = None
-        """The end of a run that was stopped."""
-        self._earlier = EarlierSpending()
-        self._clock = PausableClock()
-        self._started_at = self._clock.time()
-
-    def add_earlier(self, earlier: EarlierSpending) -> None:
-        """Count what earlier rounds took."""
-        self.rounds = earlier.rounds
-        self.calls = earlier.calls
-        self.usages += earlier.usages
-        self._earlier = earlier
-        self._started_at -= earlier.seconds
-
-    def begin_round(self) -> int:
-        """Count a response that is requested; return its number, from 1."""
-        self.rounds += 1
-        return self.rounds
-
-    def add_response(self, usages: Iterable[Usage], last_usage: Usage | None) -> None:
-        """Count the attempts at one response."""
-        for usage in usages:
-            self._add(usage)
-            if self._parent:
-                self._parent.add_delegated(usage)
-        self.last_usage = last_usage
-
-    def add_delegated(self, usage: Usage) -> None:
-        """Count a response of a task."""
-        self._add(usage)
-        self.delegated_usage = add_usage(self.delegated_usage, usage)
-
-    def take_delegated(self) -> Usage | None:
-        """Return what tasks used since it was last taken."""
-        taken = self.delegated_usage
-        self.delegated_usage = None
-        return taken
-
-    def _add(self, usage: Usage) -> None:
-        self.usage = add_usage(self.usage, usage)
-        self.usages.append(usage)
-
-    @property
-    def total_usage(self) -> Usage:
-        """The tokens of all rounds, earlier ones included."""
-        return sum_usages(self.usages) or Usage()
-
-    @property
-    def own_usages(self) -> list[Usage]:
-        """Those of the responses of this run, without earlier rounds."""
-        return self.usages[len(self._earlier.usages) :]
-
-    @property
-    def own_rounds(self) -> int:
-        """The responses that this run asked for."""
-        return self.rounds - self._earlier.rounds
-
-    @property
-    def own_calls(self) -> int:
-        """The calls of this run."""
-        return self.calls - self._earlier.calls
-
-    @property
-    def seconds(self) -> float:
-        """The time so far, earlier rounds included and pauses left out."""
-        return self._clock.time() - self._started_at
-
-    @property
-    def seconds_left(self) -> float | None:
-        """The remaining time, None without a limit."""
-        if self._budget.seconds <= 0:
-            return None
-        return max(0.0, self._budget.seconds - self.seconds)
-
-    @property
-    def calls_left(self) -> int:
-        """How many calls may still be made."""
-        return max(0, self._budget.calls - self.calls)
-
-    def pause(self) -> AbstractContextManager[None]:
-        """Count no time while the user decides, here and in the run above a task."""
-        return self._clock.pause(self._parent.pause if self._parent else nullcontext)
-
-    def limit_of_round(self) -> SpentLimit | None:
-        """Return the limit that keeps the last round from calling tools, if any."""
-        if self.rounds > self._budget.rounds:
-            return "rounds"
-        return self._spent_limit()
-
-    def limit_of_calls(self) -> SpentLimit | None:
-        """Return the limit that refuses the calls of the last round, if any."""
-        max_rounds = self._budget.rounds
-        is_last_of_many = self.rounds == max_rounds and max_rounds > 1
-        if is_last_of_many or self.rounds > max_rounds:
-            return "rounds"
-        return self._spent_limit()
-
-    def _spent_limit(self) -> SpentLimit | None:
-        """Return which of time and tokens is used up, here or in the run above a task."""
-        if self._parent:
-            limit = self._parent._spent_limit()
-            if limit:
-                return limit
-        if self.seconds_left == 0:
-            return "seconds"
-        max_tokens = self._budget.tokens
-        if max_tokens > 0 and self.total_usage.total >= max_tokens:
-            return "tokens"
-        return None
-
-    def stop(self, ended: RunDone) -> None:
-        """End the run, the run above it and all tasks once their running calls end."""
-        if self._parent:
-            self._parent.stop(ended)
-        else:
-            self._stop = ended
-
-    @property
-    def stopped(self) -> RunDone | None:
-        """The end of a run of this answer that was stopped; then none continues."""
-        return self._parent.stopped if self._parent else self._stop
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.tools
-#
-# Calls of tools: who may run them, how they run, and what they return.
-#
-# The first approval rule that matches a tool's name applies. A rule that matches only
-# another name of the tool applies as well if it is stricter, and so does each rule that
-# may match a name of which only a part is known. A call that needs an approval and does
-# not get one is denied.
-#
-# Every call gets an output. For each failure the model gets one of our messages. That of
-# an exception quotes it, so that the model can correct its call: without secrets, and cut.
-# The log has more of it.
-# --------------------------------------------------------------------------------------
-
-
-Approval = Literal["auto", "ask", "deny"]
-ApprovalRules = Sequence[tuple[str, Approval]]
-STRICTNESS: Sequence[Approval] = ("auto", "ask", "deny")
-"""Whichever comes later wins."""
-
-_Value = TypeVar("_Value")
-
-
-class AskedCall(NamedTuple):
-    """A call that may need an approval, as the user is shown it."""
-
-    call_id: str
-    name: str
-    arguments: JsonObject
-    via: str = ""
-    """Another name of the tool, whose rules apply as well: the one as it was called, or
-    the one at a remote server."""
-    default_rule: Approval | None = None
-    """What holds if no rule is about it; None: what holds for all calls."""
-
-
-Ask = Callable[[Sequence[AskedCall]], Awaitable[Sequence[bool]]]
-"""Shows the user calls, all at once; returns for each whether it is approved."""
-
-
-@dataclass(frozen=True, slots=True)
-class Approver:
-    """The rules of a request, and the way to ask the user if they do not decide."""
-
-    rules: ApprovalRules = ()
-    default_rule: Approval = "auto"
-    ask: Ask | None = None
-    log: Callable[[str], object] = ignore_report
-    other_names: Callable[[str], Iterable[str]] = lambda _name: ()
-    """The other names of a tool."""
-    may_match: Callable[[str, str], bool] = lambda _name, _pattern: False
-    """Whether a pattern may match a name of a tool that is not known in full."""
-    remote_default: Callable[[JsonObject], Approval] = lambda _request: "ask"
-    """What holds for a call of a remote server that no rule is about; it is described
-    by the `mcp_approval_request`."""
-
-    def rule_for(
-        self, name: str, via: str = "", default_rule: Approval | None = None
-    ) -> Approval:
-        """Return the strictest rule of a tool and of `via`, which passes the call on.
-
-        Of the rules that match `name` only the first counts, so that a rule for one
-        tool can allow what a later one for many denies.
-        """
-        strictest = _first_match(self.rules, name) or default_rule or self.default_rule
-        unmatched = [rule for rule in self.rules if not _is_about(rule, name)]
-        for other_name in (via, *self.other_names(name)):
-            other_rule = _first_match(unmatched, other_name) or "auto"
-            strictest = max(strictest, other_rule, key=STRICTNESS.index)
-        for pattern, possible_rule in unmatched:
-            if self.may_match(name, pattern):
-                strictest = max(strictest, possible_rule, key=STRICTNESS.index)
-        return strictest
-
-    async def refusal(
-        self, call_id: str, name: str, arguments: JsonObject, via: str = ""
-    ) -> str | None:
-        """Return the message for the model if a call is denied, else None."""
-        [refusal] = await self.refusals([AskedCall(call_id, name, arguments, via)])
-        return refusal
-
-    async def refusals(self, calls: Sequence[AskedCall]) -> list[str | None]:
-        """Return for each call the message for the model if it is denied, else None.
-
-        The user is asked once, about all calls that need it.
-        """
-        rules = [
-            self.rule_for(call.name, call.via, call.default_rule) for call in calls
-        ]
-        asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
-        answers: Iterator[bool] = iter(())
-        if asked and self.ask is not None:
-            try:
-                answers = iter(await self.ask(asked))
-            except Exception as error:  # the dialog failed, which is no approval
-                names = ", ".join(call.name for call in asked)
-                why = describe_exception(error)
-                self.log(f"nobody could be asked about {names}: {why}")
-        refusals: list[str | None] = []
-        for call, rule in zip(calls, rules, strict=True):
-            name = call.name
-            if rule == "deny":
-                why = f"The administrator does not allow {name}. Do not call it again."
-                refusals.append(why)
-            elif rule == "ask" and not next(answers, False):
-                refusals.append(_not_approved(name))
-            else:
-                refusals.append(None)
-        return refusals
-
-
-def _not_approved(name: str) -> str:
-    return f"The user did not approve this call of {name}. Continue without it."
-
-
-def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return the value of the first pattern that matches a name."""
-    for row in rows:
-        if _is_about(row, name):
-            return row[1]
-    return None
-
-
-def _is_about(row: tuple[str, object], name: str) -> bool:
-    """Say whether a row is about a name; one with `auto` has to spell it as it is."""
-    pattern, value = row
-    # As it is for all: in lower case, `[!A-Z]*` would be about fewer names.
-    if fnmatchcase(name, pattern):
-        return True
-    return value != "auto" and fnmatchcase(name.lower(), pattern.lower())
-
-
-class ToolResult(NamedTuple):
-    """The result of a tool: an `output` for the model, and a `card`.
-
-    A card holds what the host shows with it (`files`, `embeds`).
-    """
-
-    output: str | list[Item]
-    failed: bool = False
-    card: JsonObject = NO_CARD
-
-
-CallKind = Literal["limited", "question", "task"]
-"""What limits a call: the limits of the toolset, nothing, or limits of its own.
-
-A `question` waits for the user, and its time does not count for the run. A `task` makes
-calls itself.
-"""
-
-_pause_of_call = ContextVar[Pause]("pause_of_call", default=nullcontext)
-
-
-def pause_of_call() -> Pause:
-    """Return what stops all clocks of the call that runs, for a tool that asks the user.
-
-    The tool's own task has it, and the tasks that it starts.
-    """
-    return _pause_of_call.get()
-
-
-class CallableTools(Protocol):
-    """The tools of a request, by their own names or by those sent to the API."""
-
-    def parameters(self, name: str) -> JsonObject | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of the tool that a call will run, and its arguments.
-
-        A tool that passes calls on names another tool in its arguments. Returns None if
-        it names none.
-        """
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool; an exception counts as a failure of the tool."""
-
-
-class CallLimits(NamedTuple):
-    """Limits of calls: how many at once, how many seconds, how much output."""
-
-    at_once: int = 8
-    seconds: float = 120.0
-    """Of one call."""
-    batch_seconds: float = 600.0
-    """Of all calls of a response together."""
-    characters: int = 100_000
-    """Of each text of an output."""
-    own: Sequence[tuple[str, float]] = ()
-    """Seconds by patterns of names; the first match replaces both limits above."""
-
-    def own_seconds(self, name: str) -> float | None:
-        """Return the limit that a tool has of its own, if any."""
-        return _first_match(self.own, name)
-
-
-class CallTexts(NamedTuple):
-    """What the model reads of a call that failed or was not made; `{tool}` is its name.
-
-    `failed` is about an exception, which is the `{cause}`, the others about the limits
-    of a budget.
-    """
-
-    failed: str = "Error: {tool} failed: {cause}"
-    rounds: str = (
-        "Error: {tool} was not run: the limit of tool rounds is reached. Answer "
-        "without it."
-    )
-    calls: str = (
-        "Error: {tool} was not run: the limit of tool calls is reached. Answer "
-        "without it."
-    )
-    seconds: str = (
-        "Error: {tool} was not run: the time limit is reached. Answer without it."
-    )
-    tokens: str = (
-        "Error: {tool} was not run: the limit of tokens is reached. Answer without it."
-    )
-
-    def describe(self, name: str, limit: SpentLimit) -> str:
-        """Return that a limit keeps a tool from being called."""
-        text: str = getattr(self, limit)
-        return text.replace("{tool}", name)
-
-    def describe_failure(self, name: str, cause: str) -> str:
-        """Return that a tool raised an exception."""
-        return self.failed.replace("{tool}", name).replace("{cause}", cause)
-
-    def refuse(self, call: Item, limit: SpentLimit) -> ToolResult:
-        """Return the result of a call that a limit keeps from being made."""
-        return ToolResult(self.describe(_called_name(call), limit), failed=True)
-
-
-class Verdict(NamedTuple):
-    """What happens to a call: it is refused, left to the host, or made here."""
-
-    call: Item
-    refusal: ToolResult | None = None
-    is_left: bool = False
-
-    @property
-    def is_made(self) -> bool:
-        """Whether the call runs here."""
-        return self.refusal is None and not self.is_left
-
-
-class Judgment(NamedTuple):
-    """What happens to the calls of a response, in their order.
-
-    A `question` is a call that the host shows to the user. With it no call is made yet,
-    and none is shown: the run ends, and another one continues with the user's answer.
-    """
-
-    verdicts: Sequence[Verdict] = ()
-    question: Item | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether the host has to continue: it makes a call, or asks the user."""
-        return self.question is not None or any(
-            verdict.is_left for verdict in self.verdicts
-        )
-
-
-class CallJudge(Protocol):
-    """Decides about the calls of a response before any of them is made."""
-
-    @property
-    def holds_calls(self) -> bool:
-        """Whether calls are shown only after the judgment.
-
-        A host that runs every call it sees must not see one before it is approved.
-        """
-
-    async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Return what happens to each of the calls, which the budget allows."""
-
-
-class Toolset(NamedTuple):
-    """What a run needs to answer calls and approval requests itself."""
-
-    tools: CallableTools
-    approver: Approver = Approver()
-    limits: CallLimits = CallLimits()
-    log: Callable[[str], object] = ignore_report
-    """Takes lines about failed tools."""
-    redacted: Callable[[str], str] = redact
-    """Returns a text for the model without what only the server may know."""
-    carries_reasoning: bool = True
-    """Whether the model gets its reasoning again between its calls."""
-    runs_calls: bool = True
-    """Whether calls run here; if not, all are left to the host."""
-    texts: CallTexts = CallTexts()
-    judge: CallJudge | None = None
-    """Without one every call is made that the approver allows."""
-
-
-def output_item(call: Item, answer: ToolResult) -> Item:
-    """Return the input item that answers `call`."""
-    kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
-
-
-def tool_error(message: str) -> ToolResult:
-    """Return the result of a failed call, as a message for the model."""
-    return ToolResult(f"Error: {message}", failed=True)
-
-
-class ReadyCall(NamedTuple):
-    """A call that may run: its tool, and its checked arguments."""
-
-    name: str
-    arguments: dict[str, Any]
-    kind: CallKind
-    via: str = ""
-    """The name as it was called, whose rules apply as well."""
-
-
-class _StartedCall(NamedTuple):
-    """A call whose task runs, or waits for its turn."""
-
-    item: Item
-    task: asyncio.Task[ToolResult]
-    has_own_time: bool
-    """Whether the time of the batch does not count for it."""
-
-
-async def run_calls(
-    calls: Sequence[Item], toolset: Toolset, pause: Pause = nullcontext
-) -> AsyncGenerator[tuple[Item, ToolResult], None]:
-    """Run `calls` in parallel; yield each with its result, in the order of the calls.
-
-    The order is kept because a host that stores results as they arrive would send them
-    in another order in the next request. A check may take some milliseconds, so others
-    run between two. When the time is over, all calls are cancelled at once, and no
-    waiting one starts. Closing the generator cancels running calls.
-    """
-    batch = _Batch(toolset, pause)
-    started: list[_StartedCall] = []
-    try:
-        for item in calls:
-            started.append(batch.start(item))
-            await asyncio.sleep(0)
-        batch.ask_user()
-        for call in started:
-            await batch.wait(call)
-            if not call.task.done():
-                _cancel(other for other in started if not other.has_own_time)
-            if call.task.done() and not call.task.cancelled():
-                result = call.task.result()
-            else:
-                seconds = f"{toolset.limits.batch_seconds:g} s."
-                why = f"was stopped: the tools took over {seconds}"
-                result = tool_error(f"{_called_name(call.item)} {why}")
-            yield call.item, result
-    finally:
-        batch.close()
-        _cancel(started)
-
-
-def _cancel(calls: Iterable[_StartedCall]) -> None:
-    for call in calls:
-        call.task.cancel()
-
-
-class _Batch:
-    """The calls of a round.
-
-    The user is asked once about all that need it, while the others run; a tool may ask
-    something, too. Meanwhile the time of the batch stops.
-    """
-
-    def __init__(self, toolset: Toolset, pause: Pause) -> None:
-        self._toolset = toolset
-        self._pause = pause
-        self._slots = asyncio.Semaphore(toolset.limits.at_once)
-        self._asked: list[AskedCall] = []
-        self._refusals: dict[str, str | None] = {}
-        """Why calls are denied that the user was asked about, by their ids."""
-        self._question: asyncio.Task[None] | None = None
-        self._is_answered = asyncio.Event()
-        self._clock = PausableClock()
-        self._end = self._clock.time() + toolset.limits.batch_seconds
-
-    def start(self, item: Item) -> _StartedCall:
-        """Check a call and start its task, which waits if the user has to be asked."""
-        call_id = str(item["call_id"])
-        checked = checked_call(item, self._toolset.tools)
-        has_own_time = False
-        needs_user = False
-        if isinstance(checked, ReadyCall):
-            name = checked.name
-            own_seconds = self._toolset.limits.own_seconds(name)
-            has_own_time = checked.kind != "limited" or bool(own_seconds)
-            needs_user = self._toolset.approver.rule_for(name, checked.via) == "ask"
-            if needs_user:
-                asked = AskedCall(call_id, name, checked.arguments, checked.via)
-                self._asked.append(asked)
-        answer = self.answer(call_id, checked, needs_user=needs_user)
-        task = asyncio.create_task(answer)
-        return _StartedCall(item, task, has_own_time)
-
-    def ask_user(self) -> None:
-        """Begin to ask about the calls that have started, if any needs it."""
-        if self._asked:
-            self._question = asyncio.create_task(self._ask())
-
-    async def _ask(self) -> None:
-        try:
-            with self._paused():
-                refusals = await self._toolset.approver.refusals(self._asked)
-            for call, refusal in zip(self._asked, refusals, strict=True):
-                self._refusals[call.call_id] = refusal
-        finally:
-            self._is_answered.set()
-
-    def _paused(self) -> AbstractContextManager[None]:
-        """Stop the clocks of the batch and of the run."""
-        return self._clock.pause(self._pause)
-
-    def close(self) -> None:
-        """Ask no one any longer."""
-        if self._question:
-            self._question.cancel()
-
-    async def wait(self, call: _StartedCall) -> None:
-        """Wait until a call is done or the time of the batch is used up."""
-        task = call.task
-        if call.has_own_time:
-            await asyncio.wait([task])
-        while not task.done():
-            seconds_left = self._end - self._clock.time()
-            if self._clock.is_paused:  # the user is asked
-                either: list[asyncio.Future[Any]] = [task, self._clock.goes_on]
-                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            elif seconds_left > 0:
-                await asyncio.wait([task], timeout=seconds_left)
-            else:
-                return
-
-    async def answer(
-        self, call_id: str, call: ReadyCall | ToolResult, *, needs_user: bool
-    ) -> ToolResult:
-        """Return the result of a call: run it if the rules and the user allow it."""
-        if isinstance(call, ToolResult):
-            return call
-        if needs_user:
-            await self._is_answered.wait()
-            refusal = self._refusals.get(call_id, _not_approved(call.name))
-        else:
-            refusal = await self._toolset.approver.refusal(
-                call_id, call.name, call.arguments, call.via
-            )
-        if refusal is not None:
-            return tool_error(refusal)
-        match call.kind:
-            case "limited":
-                async with self._slots:
-                    return await _call_tool(call, self._toolset, self._paused)
-            case "question":
-                with self._pause():
-                    return await _call_tool(call, self._toolset)
-            case "task":
-                return await _call_tool(call, self._toolset)
-
-
-def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
-    """Return the call that will run, or the error for the model.
-
-    If a tool passes calls on, its own arguments are checked, then those of the tool
-    that it names.
-    """
-    name = _called_name(call)
-    try:
-        arguments = read_arguments(call)
-    except ValueError:
-        why = "its arguments are not valid JSON. Send them again, whole."
-        return tool_error(f"{name} was not called: {why}")
-    called = _ready_call(name, arguments, tools)
-    if isinstance(called, ToolResult):
-        return called
-    resolved = tools.resolve_call(name, called.arguments)
-    if resolved is None:
-        return tool_error(f"{name} was not called: it names no tool to call.")
-    own_name, own_arguments = resolved
-    if own_arguments is called.arguments:
-        return called._replace(name=own_name, via=name)
-    passed_on = _ready_call(own_name, own_arguments, tools)
-    if isinstance(passed_on, ToolResult):
-        return passed_on
-    return passed_on._replace(via=name)
-
-
-def _ready_call(
-    name: str, arguments: object, tools: CallableTools
-) -> ReadyCall | ToolResult:
-    """Return a call whose arguments match the tool's schema, or the error for the model."""
-    schema = tools.parameters(name)
-    if schema is None:
-        return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, problem = check_arguments(arguments, schema)
-    if problem is not None:
-        return tool_error(f"{name} was not called: {problem}")
-    return ReadyCall(name, checked, tools.call_kind(name))
-
-
-def read_arguments(call: Item) -> object:
-    """Return the arguments of a call; raises ValueError for invalid JSON."""
-    if item_type(call) == "custom_tool_call":
-        return {"input": call.get("input") or ""}
-    text = json_text(call.get("arguments"))
-    return load_json(text) if text.strip() else {}
-
-
-async def _call_tool(
-    ready: ReadyCall, toolset: Toolset, pause: Pause | None = None
-) -> ToolResult:
-    """Return the result of a tool.
-
-    It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
-    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
-    Only the cancellation of our own task does.
-    """
-    name = ready.name
-    limits = toolset.limits
-    seconds = limits.own_seconds(name) or limits.seconds
-    try:
-        async with asyncio.timeout(seconds if pause else None) as scope:
-            if pause:
-                _pause_of_call.set(_pausing_limit(scope, seconds, pause))
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
-        task = asyncio.current_task()
-        if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
-            raise
-        if isinstance(error, TimeoutError) and scope.expired():
-            return tool_error(f"{name} did not finish within {seconds:g} s.")
-        cause = type(error).__name__
-        with suppress(Exception):  # it is not ours: its text may not even work
-            text = str(error).strip()
-            cause = f"{cause}: {text}" if text else cause
-        toolset.log(f"the tool {name} raised {cause}")
-        read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
-        told = _cap_text(read, _MAX_TOLD_CAUSE)
-        return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
-
-
-def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
-    """Return what stops the limit of a call, and with `pause` the clocks of others.
-
-    The limit is stopped while the tool of the call asks the user something.
-    """
-
-    def reschedule() -> None:
-        when = None
-        if not clock.is_paused:
-            when = asyncio.get_running_loop().time() + end - clock.time()
-        with suppress(RuntimeError):  # the call is over, and its tool asks on
-            scope.reschedule(when)
-
-    clock = PausableClock(reschedule)
-    end = clock.time() + seconds
-    return lambda: clock.pause(pause)
-
-
-_MAX_TOLD_CAUSE = 1_000
-"""Characters of an exception for the model: a message may quote a whole page."""
-_MAX_READ_CAUSE = 10_000
-"""More is not shown to anybody."""
-
-
-NOTE_CHARACTERS = 60
-"""The note in an output that was cut has fewer. By so many, such an output may be longer
-than its limit."""
-
-
-def cap_output(
-    output: str | list[Item], characters: int, tolerance: int = 0
-) -> str | list[Item]:
-    """Return the output with at most so many `characters` of each of its texts.
-
-    A text that is longer by no more than the `tolerance` stays whole.
-    """
-    if isinstance(output, str):
-        return _cap_text(output, characters, tolerance)
-    capped = list(output)
-    for number, part in enumerate(output):
-        if isinstance(part.get("text"), str):
-            text = _cap_text(part["text"], characters, tolerance)
-            capped[number] = {**part, "text": text}
-    return capped
-
-
-def _cap_text(text: str, characters: int, tolerance: int = 0) -> str:
-    """Return a text; a longer one keeps its beginning and its end, with a note."""
-    if len(text) <= characters + tolerance:
-        return text
-    half = characters // 2
-    note = f"\n[... {len(text) - 2 * half} characters are cut here ...]\n"
-    return text[:half] + note + text[len(text) - half :]
-
-
-def _called_name(call: Item) -> str:
-    return str(call.get("name") or "")
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.repairs.memory
-#
-# What is remembered of refusals: for whom, how long, and how much.
-#
-# A repair counts for all users only if the server itself named what to change, the request
-# was as its administrators configured it, and the next request was accepted.
-# What may be about a user's own choice counts for that user, and what is about the items
-# of a chat for that chat, if it can store it. The rest is forgotten.
-#
-# Everything has a bound: a day, a number for each user and of users. A repair holds names
-# and digests of limited length, never a text of a user.
-# --------------------------------------------------------------------------------------
-
-
-DAY_SECONDS = 86_400.0
-MAX_FOR_ALL = 256
-MAX_FOR_ONE_USER = 64
-MAX_USERS = 500
-
-_ALL_USERS = ""
-_MAX_NAME_IN_SCOPE = 300
-"""Characters; nothing is remembered of what has a longer name."""
-
-
-class RepairScope(NamedTuple):
-    """Whose requests a repair is about."""
-
-    account: str
-    """A digest of the address, the organization and the key."""
-    model: str
-    user: str = ""
-    """Empty for a client that nobody knows: nothing is remembered for it alone."""
-
-
-class RepairMemory:
-    """What refusals of the last day showed of accounts and models."""
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        """Start empty; `now` is a time in seconds that never goes back."""
-        self._now = now
-        self._ends: dict[str, dict[tuple[str, str, Repair], float]] = {}
-        """Until when a repair of an account and a model is remembered, by user; the
-        oldest comes first."""
-
-    def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
-        """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
-        now = self._now()
-        repairs: dict[Repair, None] = {}
-        for owner in owners:
-            for (account, model, repair), end in self._ends.get(owner, {}).items():
-                is_meant = account == scope.account and model == scope.model
-                if is_meant and now < end:
-                    repairs[repair] = None
-        return tuple(repairs)
-
-    def learn(
-        self,
-        scope: RepairScope,
-        tried: TriedRepair,
-        is_as_configured: Callable[[], bool],
-    ) -> None:
-        """Remember what helped, for all users or for one.
-
-        `is_as_configured` says whether the request had only what its administrators
-        set; it may cost a moment, and is called only if it matters.
-        """
-        longest_name = max(len(name) for name in scope)
-        if not tried.is_lasting or longest_name > _MAX_NAME_IN_SCOPE:
-            return
-        may_be_for_all = (
-            tried.is_named and tried.helped_at_once and not tried.repair.is_about_chat
-        )
-        if may_be_for_all and is_as_configured():
-            self._remember(_ALL_USERS, MAX_FOR_ALL, scope, tried.repair)
-        elif scope.user:
-            self._remember(scope.user, MAX_FOR_ONE_USER, scope, tried.repair)
-
-    def _remember(
-        self, owner: str, max_entries: int, scope: RepairScope, repair: Repair
-    ) -> None:
-        """Remember a repair for a day; if it is known, the day begins again.
-
-        Of more than `max_entries` the oldest is forgotten.
-        """
-        if owner not in self._ends and len(self._ends) >= MAX_USERS:
-            # What holds for all stays; the user who was remembered first goes.
-            users = [known for known in self._ends if known != _ALL_USERS]
-            del self._ends[users[0]]
-        now = self._now()
-        entry = (scope.account, scope.model, repair)
-        remembered = self._ends.get(owner, {}).items()
-        ends = {known: end for known, end in remembered if now < end}
-        ends.pop(entry, None)
-        if len(ends) >= max_entries:
-            oldest = next(iter(ends))
-            del ends[oldest]
-        ends[entry] = now + DAY_SECONDS
-        self._ends[owner] = ends
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.requests.replay
-#
-# Output items of earlier responses, as they are sent again.
-#
-# The API refuses or silently drops encrypted reasoning of another model family, server or
-# organization, so the origin of an item is stored with it
-# (docs/reference/responses-api.md, "Refusals of input items", 4, 10 and 11).
-#
-# What the model produced stays byte for byte, without ids, which the API would look up
-# and not find, and without `status`, which Azure refuses on reasoning (the same section,
-# 1 to 3, 6, 7 and 9). Hosted items need both. They get a new id, always the same for the
-# same item: the API's own id would require the reasoning before the item, which a chat
-# may have lost.
-#
-# The API accepts an `mcp_call` but does not show it to the model (seen live in 2026), so
-# later requests contain a function call with its output instead; it is also what a host
-# makes of the card. An approval belongs to one response: without it the API would make
-# the call again. An approval that the model has acted on becomes a pair, too.
-#
-# Code that the API ran is itself within its run only: its container is dead after 20 idle
-# minutes, and the chat with it (docs/reference/responses-api.md, "Hosted items again").
-# --------------------------------------------------------------------------------------
-
-
-class Origin(NamedTuple):
-    """The model family, the server, and the account that produced an item.
-
-    Earlier writers stored neither of the latter two.
-    """
-
-    family: str
-    endpoint: str = ""
-    account: str = ""
-
-    def shares_server(self, maker: Self) -> bool:
-        """Say whether tools of the server of `maker` are known here."""
-        return maker.endpoint in ("", self.endpoint)
-
-    def can_decrypt(self, maker: Self) -> bool:
-        """Say whether reasoning of `maker` can be sent here."""
-        same_account = maker.account in ("", self.account)
-        same_family = maker.family == self.family
-        return self.shares_server(maker) and same_account and same_family
-
-    def wire(self) -> dict[str, str]:
-        """Return the form in which `reasoning_details` hold it."""
-        fields = {"family": self.family, "endpoint": self.endpoint}
-        if self.account:
-            fields["account"] = self.account
-        return fields
-
-
-def origin_at(family: str, endpoint: Endpoint) -> Origin:
-    """Return the origin of items of `family` from `endpoint`."""
-    return Origin(family, endpoint.host, endpoint.reasoning_scope_id())
-
-
-def read_origin(wire: object, model: str) -> Origin:
-    """Return a stored origin, or the one that the name of the model implies."""
-    fields = as_mapping(wire)
-    row = as_list(wire)
-    if len(row) == len(Origin._fields):
-        fields = dict(zip(Origin._fields, map(as_text, row), strict=True))
-    family = fields.get("family")
-    if family:
-        endpoint = str(fields.get("endpoint") or "")
-        account = str(fields.get("account") or "")
-        return Origin(str(family), endpoint, account)
-    return Origin(resolve_model(model).family)
-
-
-_REMOTE_PREFIX = "mcp"
-"""How the ids of remote calls begin, and no others."""
-
-
-def is_remote_id(call_id: str) -> bool:
-    """Say whether the API made the call itself, at a remote server."""
-    return call_id.startswith(_REMOTE_PREFIX)
-
-
-def remote_name(item: JsonObject) -> str:
-    """Return the label of the server and the name of the tool, as one name."""
-    return ToolNames().sent_name(f"{item.get('server_label')}_{item.get('name')}")
-
-
-def remote_pair(item: JsonObject) -> list[Item]:
-    """Return the call that `item` made, with its output or error."""
-    error = item.get("error")
-    if not error:
-        return _remote_call_pair(item, str(item.get("output") or ""))
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    why = text or "the server did not say what went wrong."
-    return _remote_call_pair(item, f"Error: {why}")
-
-
-def refused_pair(request: JsonObject, why: str) -> list[Item]:
-    """Return a call that was denied, with its output."""
-    return _remote_call_pair(request, f"Error: {why}")
-
-
-def _remote_call_pair(item: JsonObject, output: str) -> list[Item]:
-    """Return the call that `item` made or requested, with an output."""
-    arguments = json_text(item.get("arguments")) or "{}"
-    return _call_pair(_remote_call_id(item), remote_name(item), arguments, output)
-
-
-def _call_pair(call_id: str, name: str, arguments: str, output: str) -> list[Item]:
-    call = {"type": "function_call", "call_id": call_id, "name": name}
-    return [
-        {**call, "arguments": arguments},
-        {"type": "function_call_output", "call_id": call_id, "output": output},
-    ]
-
-
-def remote_failed(item: JsonObject) -> bool:
-    """Say whether an `mcp_call` failed."""
-    return bool(item.get("error")) or item.get("status") == "failed"
-
-
-def is_approval_request(item: JsonObject) -> bool:
-    """Say whether the API asks for permission to make a call."""
-    return item.get("type") == "mcp_approval_request"
-
-
-def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
-    """Return `items` without approvals that were acted on, or that have no answer."""
-    answers = {
-        item.get("approval_request_id"): item for item in items if _is_response(item)
-    }
-    open_ids = _open_approvals(items)
-    open_items: list[Item] = []
-    for item in items:
-        if is_approval_request(item) and item["id"] not in open_ids:
-            # What was denied stays, as a call with the reason.
-            answer = answers.get(item["id"], {})
-            if answer.get("approve") is False:
-                open_items += refused_pair(item, str(answer.get("reason") or ""))
-            continue
-        answered_id = item.get("approval_request_id") if _is_response(item) else None
-        if answered_id is None or answered_id in open_ids:
-            open_items.append(item)
-    return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals after which the model has done nothing yet.
-
-    A call with the id of a request is none of its acts: the host makes one of the card
-    of a request that was denied.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
-
-
-def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
-    """Return `items` with the output of each remote call directly after it."""
-    # In the host's messages all outputs of a round come after all of its calls.
-    outputs = {
-        item["call_id"]: item
-        for item in items
-        if _is_remote(item, "function_call_output")
-    }
-    ordered: list[Item] = []
-    for item in items:
-        if not _is_remote(item, "function_call_output"):
-            ordered.append(item)
-        if _is_remote(item, "function_call") and item["call_id"] in outputs:
-            ordered.append(outputs[item["call_id"]])
-    return ordered
-
-
-def _is_response(item: JsonObject) -> bool:
-    return item.get("type") == "mcp_approval_response"
-
-
-def _is_remote(item: JsonObject, kind: str) -> bool:
-    return item_type(item) == kind and is_remote_id(str(item.get("call_id")))
-
-
-def _remote_call_id(item: JsonObject) -> str:
-    own = str(item.get("id") or "")
-    return own if is_remote_id(own) else f"{_REMOTE_PREFIX}_{own}"
-
-
-_NEVER_REPLAYED = ("id", "status", "created_by")
-_MADE_HERE = "replayed"
-
-
-def strip_for_replay(item: Item) -> Item:
-    """Return `item` in the form that is sent again: without ids, status and nulls.
-
-    `logprobs` of a message and `action.sources` of a search are removed, too.
-    """
-    kept = _without(item, _NEVER_REPLAYED)
-    if is_hosted(item):
-        if is_returnable_hosted(item):
-            kept = {**kept, **_required_fields(item)}
-        return kept
-    # "Invalid 'input[39].content': array too long. Expected an array with maximum
-    # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
-    if is_encrypted(item) and kept.get("content"):
-        return _without(kept, ("content",))
-    if isinstance(kept.get("content"), list) and item_type(item) == "message":
-        parts = content_parts(kept["content"])
-        kept = {**kept, "content": [_without(part, ("logprobs",)) for part in parts]}
-    return kept
-
-
-def _without(fields: Item, names: Sequence[str]) -> Item:
-    """Return an object without nulls and `names`: if it has none, itself."""
-    if fields.keys().isdisjoint(names) and None not in fields.values():
-        return fields
-    return {
-        key: value
-        for key, value in fields.items()
-        if key not in names and value is not None
-    }
-
-
-def replay_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` in later requests."""
-    if item_type(item) == "mcp_call":
-        return remote_pair(item)
-    if has_plain_reasoning(item):  # its server wants it as it was
-        return [{key: value for key, value in item.items() if value not in (None, "")}]
-    if has_image(item):
-        return [image_message(item)]
-    return [strip_for_replay(item)]
-
-
-_MAX_CODE_LENGTH = 20_000
-_CODE_IS_GONE = "[The container of this code is gone, with its files.]"
-
-
-CHANGED_LATER = {"code_interpreter_call", "image_generation_call"}
-"""The types of items that later requests show as other items."""
-
-
-def past_items(item: Item) -> list[Item]:
-    """Return the items that represent `item` when its run is over.
-
-    A request that names a dead container is refused. So code becomes a call with its
-    output, always the same for the same item.
-    """
-    if has_image(item):
-        return [image_message(item)]
-    if not is_code(item):
-        return [item]
-    code = as_text(item.get("code"))
-    call_id = _new_id(as_text(item.get("id")) or f"ci_{code}")
-    arguments = json.dumps({"code": code[:_MAX_CODE_LENGTH]})
-    text = f"{code_output(item)[:_MAX_CODE_LENGTH]}\n{_CODE_IS_GONE}"
-    return _call_pair(call_id, "code_interpreter", arguments, text)
-
-
-def replay_output(output: Iterable[Item], *, with_reasoning: bool) -> list[Item]:
-    """Return the output of a response for the next request of its run."""
-    rows = replayed_rows(output, with_reasoning=with_reasoning)
-    return [*chain.from_iterable(rows)]
-
-
-def replayed_rows(
-    output: Iterable[Item], *, with_reasoning: bool
-) -> Iterator[list[Item]]:
-    """Yield for each item of a response what the next request has of it."""
-    last: Item = {}
-    for item in output:
-        if is_reasoning(item):
-            goes_back = with_reasoning and (
-                has_encrypted_reasoning(item) or has_plain_reasoning(item)
-            )
-        elif item_type(item) == "message" and not message_text(item):
-            # LiteLLM ends one in the middle of an answer that has calls alone
-            # (BerriAI/litellm 37852), and Anthropic refuses it. OpenAI's reasoning needs
-            # it.
-            goes_back = has_encrypted_reasoning(last)
-        else:
-            goes_back = (
-                not is_hosted(item) or is_returnable_hosted(item) or has_image(item)
-            )
-        rows = replay_items(item) if goes_back else []
-        last = rows[-1] if rows else last
-        yield rows
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    for key in ("id", "status"):
-        if item.get(key):
-            fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only users need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        fields["action"] = _without(item["action"], ("sources",))
-    # Only what later turns send gets another id: within a run an approval names the id
-    # of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
-
-
-def _new_id(own: str) -> str:
-    """Return an id of the kind of `own`, always the same for the same item."""
-    # An id has at most 64 characters and the prefix of its kind, else it is refused
-    # (cockpit-tools 2090).
-    prefix, _, rest = own.partition("_")
-    if rest.startswith(_MADE_HERE):
-        return own
-    return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
-
-
-# --------------------------------------------------------------------------------------
-# openai_responses.loop.tried_repairs
-#
-# Follows the repairs of a run until the server accepts a request.
-# --------------------------------------------------------------------------------------
-
-
-class TriedRepairs:
-    """The repairs that a run tries."""
-
-    def __init__(self) -> None:
-        self._open: list[TriedRepair] = []
-        """Those of a request that the server has not accepted yet."""
-
-    def note(self, event: RunEvent) -> list[TriedRepair]:
-        """Note an event; return the repairs that it shows to have helped."""
-        if isinstance(event, Status):
-            if event.tried:
-                self._open.append(event.tried)
-            return []
-        # These come of an answer that ends as a refusal, too: a thought that begins, the
-        # end of an earlier attempt's thought, and what the response says of itself.
-        is_answered = not isinstance(event, ItemAdded | ResponseDone)
-        if isinstance(event, ItemDone):
-            is_answered = event.item != NO_THOUGHT
-        if isinstance(event, RunDone):
-            is_answered = event.ending.kind in ("completed", "incomplete")
-        if not is_answered:
-            return []
-        helped = repairs_that_helped(self._open)
-        self._open = []
-        return helped
-
-
-def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
-    """Return the repairs that were not in vain, once a request was accepted.
-
-    A repair was in vain if the same refusal came again and something else removed it.
-    Of several things of one kind, such as two images, the refusal may be the same.
-    """
-    if not all_tried:
-        return []
-    helped: list[TriedRepair] = []
-    for tried, following in pairwise(all_tried):
-        is_same_refusal = tried.error == following.error
-        is_same_kind = type(tried.repair) is type(following.repair)
-        if is_same_kind or not is_same_refusal:
-            helped.append(tried)
-    # The request with the last one was accepted.
-    helped.append(all_tried[-1]._replace(helped_at_once=True))
-    return helped
 
 
 # --------------------------------------------------------------------------------------
@@ -15369,6 +15382,8 @@ class Attempts:
         """
         limits = self._server.limits
         earlier_count = len(self._usages)
+        # No call of the response leaves with the id of an earlier one, which the same
+        # output would answer.
         calls = filter(is_call, request.input)
         self._call_ids.update(as_text(call.get("call_id")) for call in calls)
         next_attempt = _NextAttempt(request, limits)
@@ -15389,13 +15404,13 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
-            limits.set_waiting(False)
+            limits.set_waiting(False)  # the pause is ours, not the server's time
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
             await asyncio.sleep(wait)
-        if not attempt.has_shown:
+        if not attempt.has_shown:  # no other attempt follows that could show it again
             for event in attempt.release():
                 yield event
         yield self._answer_of(attempt, self._usages[earlier_count:])
@@ -15405,6 +15420,8 @@ class Attempts:
         server = self._server
         ending = attempt.ending
         if ending.kind == "completed" and not server.endpoint.serves_openai:
+            # What a server took with one chat is hardly what it refuses in another: then
+            # less of the chat is tried before fewer options (`blind_repair`).
             frame = attempt.request.frame()
             if frame != self._taken:  # most rounds ask for the same
                 self._taken = frame
@@ -15463,11 +15480,16 @@ class _NextAttempt:
         failure = _retriable_failure(attempt)
         if failure is None or attempt.has_shown:
             return None, 0.0
-        is_unrefused_background = (
-            self.request.runs_in_background and not attempt.response.refusal
-        )
-        if is_unrefused_background and _may_run_on_server(attempt.error):
-            return None, 0.0
+        if self.request.runs_in_background and not attempt.response.refusal:
+            # A response whose id is unknown continues at the server; sent again, it would
+            # be billed twice. So it is sent again only if nothing arrived there, or the
+            # API itself refused it: a gateway does not tell what happened behind it.
+            error = attempt.error
+            if error is None or error.was_sent:
+                return None, 0.0
+            is_asked_to_retry = error.failure and error.failure.should_retry
+            if error.status in _GATEWAY_STATUS and not is_asked_to_retry:
+                return None, 0.0
         may_leave_flex = self._limits.flex_falls_back
         is_flex = self.request.service_tier == "flex"
         if may_leave_flex and is_flex and failure.error.code == FLEX_UNAVAILABLE:
@@ -15539,19 +15561,6 @@ def _retriable_failure(attempt: Attempt) -> Failure | None:
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *CLOUDFLARE_STATUS})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-def _may_run_on_server(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
-    """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -15721,6 +15730,7 @@ class _Rounds:
                 if isinstance(part, ModelAnswer):
                     self._answer = part
                     continue
+                # From the first call on everything waits, to keep its order.
                 begins_call = isinstance(part, ItemAdded) and is_call(part.item)
                 if holds_calls and (self._held or begins_call):
                     self._held.append(part)
@@ -15761,12 +15771,24 @@ class _Rounds:
                 yield event
             yield self._end_round(judgment)
             if judgment.question:
-                return
+                return  # with the user's answer another run goes on (`resume`)
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
-                for event in self._answer_approval(request, refusal):
+                response: Item = {
+                    "type": "mcp_approval_response",
+                    "approval_request_id": request.get("id"),
+                    "approve": refusal is None,
+                }
+                if refusal is None:  # the remote call will appear itself
+                    self._inputs.append(response)
+                    self._add_item(response)
+                    continue
+                self._inputs.append({**response, "reason": refusal})
+                call, denied = refused_pair(request, refusal)
+                for event in self._show_call({**call, "id": f"fc_{call['call_id']}"}):
                     yield event
+                yield ToolOutput(self._add_item(denied), denied, failed=True)
             async with aclosing(self._make_calls(judgment, toolset)) as outputs:
                 async for made in outputs:
                     yield made
@@ -15846,7 +15868,6 @@ class _Rounds:
         yield from ends
 
     def _end_round(self, judgment: Judgment) -> RoundDone:
-        """Return the end of the last response."""
         answer = self._answer
         return RoundDone(
             number=self._spending.rounds,
@@ -15915,24 +15936,6 @@ class _Rounds:
         self._next_index += 1
         return index
 
-    def _answer_approval(
-        self, request: Item, refusal: str | None
-    ) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        if refusal is None:
-            self._inputs.append(response)
-            self._add_item(response)
-            return
-        self._inputs.append({**response, "reason": refusal})
-        call, output = refused_pair(request, refusal)
-        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
-        yield ToolOutput(self._add_item(output), output, failed=True)
-
     def build_end(self) -> RunDone:
         """Return the end of the run: its own, or that of a task that stopped it."""
         answer = self._answer
@@ -15943,12 +15946,13 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
-        if not has_text:
+        if not has_text:  # the message must not tell of a part that arrived
             ending = ending.without_text()
         return RunDone(
             ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
+            # What the page has shown; the next request has repetitions, too.
             output=tuple(without_repetitions(self._output)),
             trace=trace,
             usages=tuple(self._usages),
@@ -15957,7 +15961,6 @@ class _Rounds:
 
 
 def _refuse(call: Item, why: str) -> ToolResult:
-    """Return the result of a call that is not made."""
     return tool_error(f"{call.get('name')} {why}")
 
 
@@ -15978,7 +15981,9 @@ async def _remote_refusals(
     for name, request in zip(names, requests, strict=True):
         text = json_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
-        if arguments is None:  # the user who decides sees what is not JSON as it is
+        # The user who decides sees as it is what is not JSON, or what the server may read
+        # in another way.
+        if arguments is None or repeats_a_name(text):
             arguments = {"arguments": text}
         call = AskedCall(
             call_id=str(request.get("id")),
@@ -16201,28 +16206,37 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+    r"\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
+the empty pattern of Braille, variation selectors."""
+_LONE_SELECTOR = re.compile(r"(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+"""The selector that makes an emoji of a symbol is common, one after each symbol."""
 
 
-def with_escapes(text: str) -> str:
+class _Escapes(dict[int, str]):
+    """What is shown of each character of a text, by its number.
+
+    A stranger may write megabytes of them, so each is looked at once.
+    """
+
+    def __missing__(self, number: int) -> str:
+        shown = chr(number)
+        if not shown.isprintable() or _SHOWS_NOTHING.match(shown):
+            shown = json.dumps(shown)[1:-1]  # as JSON writes it in ASCII
+        self[number] = shown
+        return shown
+
+
+def with_escapes(text: str, kept: str = "") -> str:
     """Return a text with escapes for what cannot be seen, or changes what is next to it.
 
     Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
+    hold a text of their own; a carriage return ends a block of code in Markdown. The
+    `kept` ones stay.
     """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
+    escapes = _Escapes({ord(character): character for character in kept})
+    return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
 _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
@@ -16232,9 +16246,6 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -16256,7 +16267,7 @@ def value_with_escapes(value: Any) -> Any:
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+        return with_escapes(value, kept="\n\t")
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -16382,7 +16393,21 @@ def derive_key(secret: str, purpose: str) -> bytes:
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
     keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
-    return partial(_signature, keyed)
+
+    def sign(value: object, is_sorted: bool) -> str:
+        """Return half of the signature of a JSON value."""
+        if is_sorted:
+            text = _sorted_json(value)
+        else:
+            try:
+                text = compact_json(value)
+            except ValueError:  # UTF-8 has no lone surrogates; sorted, they are escaped
+                text = _sorted_json(value)
+        signature = keyed.copy()
+        signature.update(text)
+        return signature.hexdigest()[:_HALF]
+
+    return sign
 
 
 def sign_object(
@@ -16427,20 +16452,6 @@ def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != _FIELD}
 
 
-def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    """Return half of the signature of a JSON value."""
-    if is_sorted:
-        text = _sorted_json(value)
-    else:
-        try:
-            text = compact_json(value)
-        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
-            text = _sorted_json(value)
-    signature = keyed.copy()
-    signature.update(text)
-    return signature.hexdigest()[:_HALF]
-
-
 def _sorted_json(value: object) -> bytes:
     return _SORTED.encode(value).encode()
 
@@ -16474,6 +16485,168 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     if params is None:
         return None
     return arguments.get("tool_name"), params
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.file_names
+#
+# The name and the type under which a file of a model or a tool is stored.
+#
+# Open WebUI sends an administrator's file inline, in its own origin, with the type that
+# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
+# files"). A script in such a page has the rights of whoever opens the link, and a name
+# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
+#
+# So a list says which endings a browser only shows or downloads. A file with any other
+# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
+# --------------------------------------------------------------------------------------
+
+
+_MAX_FILE_NAME = 200
+"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
+_MAX_ENDING = 20
+
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+INERT_TYPES = MappingProxyType(
+    {
+        # Images, without SVG, which runs scripts.
+        "avif": "image/avif",
+        "bmp": "image/bmp",
+        "gif": "image/gif",
+        "heic": "image/heic",
+        "ico": "image/x-icon",
+        "jpeg": "image/jpeg",
+        "jpg": "image/jpeg",
+        "png": "image/png",
+        "tif": "image/tiff",
+        "tiff": "image/tiff",
+        "webp": "image/webp",
+        # Sound and video.
+        "flac": "audio/flac",
+        "m4a": "audio/mp4",
+        "mp3": "audio/mpeg",
+        "mp4": "video/mp4",
+        "ogg": "audio/ogg",
+        "wav": "audio/wav",
+        "webm": "video/webm",
+        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+        "doc": "application/msword",
+        "docx": f"{_OFFICE}.wordprocessingml.document",
+        "epub": "application/epub+zip",
+        "odp": "application/vnd.oasis.opendocument.presentation",
+        "ods": "application/vnd.oasis.opendocument.spreadsheet",
+        "odt": "application/vnd.oasis.opendocument.text",
+        "pdf": "application/pdf",
+        "ppt": "application/vnd.ms-powerpoint",
+        "pptx": f"{_OFFICE}.presentationml.presentation",
+        "rtf": "application/rtf",
+        "xls": "application/vnd.ms-excel",
+        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+        "csv": "text/csv",
+        "geojson": "application/geo+json",
+        "ics": "text/calendar",
+        "ipynb": "application/x-ipynb+json",
+        "json": "application/json",
+        "jsonl": "application/jsonl",
+        "log": "text/plain",
+        "md": "text/markdown",
+        "py": "text/x-python",
+        "sql": "application/sql",
+        "tex": "application/x-tex",
+        "toml": "application/toml",
+        "tsv": "text/tab-separated-values",
+        "txt": "text/plain",
+        "yaml": "application/yaml",
+        "yml": "application/yaml",
+        # Data and archives, which are only downloaded.
+        "7z": "application/x-7z-compressed",
+        "arrow": "application/vnd.apache.arrow.file",
+        "bin": "application/octet-stream",
+        "db": "application/vnd.sqlite3",
+        "feather": "application/vnd.apache.arrow.file",
+        "h5": "application/x-hdf5",
+        "npy": "application/octet-stream",
+        "npz": "application/octet-stream",
+        "parquet": "application/vnd.apache.parquet",
+        "pkl": "application/octet-stream",
+        "sqlite": "application/vnd.sqlite3",
+        "stl": "model/stl",
+        "tar": "application/x-tar",
+        "tgz": "application/gzip",
+        "zip": "application/zip",
+    }
+)
+"""The endings that a browser runs nothing of, with their types."""
+
+_COMPRESSED_TYPES = MappingProxyType(
+    {
+        "bz2": "application/x-bzip2",
+        "gz": "application/gzip",
+        "xz": "application/x-xz",
+    }
+)
+"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
+"""
+
+_IMAGE_ENDINGS = MappingProxyType(
+    {
+        "image/gif": "gif",
+        "image/jpeg": "jpg",
+        "image/png": "png",
+        "image/webp": "webp",
+    }
+)
+"""The ending of each type of image that models and their tools generate."""
+
+_UNFIT = re.compile(
+    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""What no file system or database takes, as NUL and the bytes of a name that is not
+UTF-8; what ends a line; and what turns the direction of a line around, so that another
+ending is read."""
+
+
+def shorten_name(name: str) -> str:
+    """Return at most 200 characters of a foreign name: its beginning and its ending.
+
+    Whoever chooses a name chooses its length too, so this comes before anything else
+    reads it.
+    """
+    if len(name) <= _MAX_FILE_NAME:
+        return name
+    return name[: _MAX_FILE_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
+
+
+def stored_name(name: str) -> tuple[str, str]:
+    """Return the name and the MIME type under which a file is stored.
+
+    `name` is any text: a directory before it is left out, and a browser runs nothing
+    that has the returned name.
+    """
+    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
+    base = _UNFIT.sub("_", base)
+    stem, _, ending = base.lower().rpartition(".")
+    if stem and ending in INERT_TYPES:
+        return base, INERT_TYPES[ending]
+    # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
+    _, dot, inner = stem.rpartition(".")
+    is_inert = inner in INERT_TYPES if dot else bool(stem)
+    if ending in _COMPRESSED_TYPES and is_inert:
+        return base, _COMPRESSED_TYPES[ending]
+    return f"{base}.bin", INERT_TYPES["bin"]
+
+
+def document_name(media_type: str) -> str:
+    """Return the name of a document that has only a type; most are PDFs."""
+    endings = {kind: ending for ending, kind in INERT_TYPES.items()}
+    return f"file.{endings.get(media_type, 'pdf')}"
+
+
+def image_name(media_type: str) -> str:
+    """Return the name of an image that has only a type."""
+    ending = _IMAGE_ENDINGS.get(media_type)
+    return f"image.{ending}" if ending else "image"
 
 
 # --------------------------------------------------------------------------------------
@@ -16656,6 +16829,8 @@ def _with_call_ids(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """
     count = 0
     # Of the last answer with calls: their ids in order, and by the names of the tools.
+    # What was taken from one queue stays in the other, where it counts as answered: so
+    # thousands of calls take one pass.
     waiting: deque[str] = deque()
     waiting_by_name: dict[str, deque[str]] = {}
     answered: set[str] = set()
@@ -16838,6 +17013,8 @@ def _input_part(part: object, detail: str) -> Item:
             return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
             return _image_part(part, detail)
+        case "image":
+            return _image_part({"image_url": _image_address(part)}, detail)
         case "file":
             return _file_part(part.get("file"))
         case "input_file":
@@ -16855,18 +17032,14 @@ def _output_part(part: object) -> Item:
     them from the chat.
     """
     wire = as_mapping(part)
-    image = as_text(wire.get("data"))
     text = value_at(wire, "resource", "text")
-    if wire.get("type") == "image" and image:
-        kind = as_text(wire.get("mimeType")) or "image/png"
-        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
     if isinstance(text, str):
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
         return {"type": "input_text", "text": json_text(part)}
     try:
         own_part = _input_part(part, "auto")
-    except InvalidRequest:  # a sound, a link, an image without its data
+    except InvalidRequest:  # a sound, a link
         return {"type": "input_text", "text": _NO_KNOWN_PART}
     if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
         return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
@@ -16875,6 +17048,16 @@ def _output_part(part: object) -> Item:
 
 _NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
 _NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
+
+
+def _image_address(wire: JsonObject) -> object:
+    """Return the address of an image in the form of Anthropic or of MCP."""
+    image = as_mapping(wire.get("source")) or wire
+    data = as_text(image.get("data"))
+    if not data:
+        return image.get("url")
+    kind = as_text(image.get("media_type") or image.get("mimeType")) or "image/png"
+    return f"data:{kind};base64,{data}"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
@@ -16916,6 +17099,9 @@ def _file_part(wire: object) -> Item:
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     if kept.get("detail") not in _FILE_DETAILS:
         kept.pop("detail", None)
+    if not (address or kept.get("filename")):  # the API takes no content without one
+        media_type = data[:100].lower().partition(";")[0].removeprefix("data:")
+        kept["filename"] = document_name(media_type)
     return {"type": "input_file", **given_values(kept)}
 
 
@@ -17680,8 +17866,18 @@ def write_details(
     rows = replayed_rows([item for item, _ in turn], with_reasoning=True)
     for (_, shown), own_rows in zip(turn, rows, strict=True):
         for replayed in own_rows:
-            if continues or not has_plain_reasoning(replayed):
-                entries.append(_entry(replayed, shown))
+            if has_plain_reasoning(replayed) and not continues:
+                continue
+            if has_encrypted_reasoning(replayed):
+                rest = dict(replayed)
+                data = rest.pop("encrypted_content")
+                entries.append({"type": _REASONING, "data": data, "item": rest})
+                continue
+            # A message in its short form has no type.
+            typed = {"type": item_type(replayed), **replayed}
+            kept = omit_shown_text(typed, shown)
+            told = shown if kept is typed else len(shown)
+            entries.append({"type": _ITEM, "item": kept, "shown": told})
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
     ]
@@ -17701,18 +17897,6 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
         if turn is not None:
             read.append(turn)
     return read
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if has_encrypted_reasoning(item):
-        rest = dict(item)
-        encrypted = rest.pop("encrypted_content")
-        return {"type": _REASONING, "data": encrypted, "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
@@ -17845,162 +18029,6 @@ def _split_text(content: str, shown: Sequence[str | int]) -> list[str]:
         start = end + 1
     rest = content[start:]
     return [*texts, rest] if rest else texts
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.file_names
-#
-# The name and the type under which a file of a model or a tool is stored.
-#
-# Open WebUI sends an administrator's file inline, in its own origin, with the type that
-# `mimetypes` reads from the name (docs/reference/open-webui.md, "Events and stored
-# files"). A script in such a page has the rights of whoever opens the link, and a name
-# deceives: `mimetypes` ignores an encoding, so `report.html.gz` is `text/html`.
-#
-# So a list says which endings a browser only shows or downloads. A file with any other
-# ending, or with none, is stored under its name with `.bin`, which is only downloaded.
-# --------------------------------------------------------------------------------------
-
-
-_MAX_FILE_NAME = 200
-"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
-_MAX_ENDING = 20
-
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-INERT_TYPES = MappingProxyType(
-    {
-        # Images, without SVG, which runs scripts.
-        "avif": "image/avif",
-        "bmp": "image/bmp",
-        "gif": "image/gif",
-        "heic": "image/heic",
-        "ico": "image/x-icon",
-        "jpeg": "image/jpeg",
-        "jpg": "image/jpeg",
-        "png": "image/png",
-        "tif": "image/tiff",
-        "tiff": "image/tiff",
-        "webp": "image/webp",
-        # Sound and video.
-        "flac": "audio/flac",
-        "m4a": "audio/mp4",
-        "mp3": "audio/mpeg",
-        "mp4": "video/mp4",
-        "ogg": "audio/ogg",
-        "wav": "audio/wav",
-        "webm": "video/webm",
-        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
-        "doc": "application/msword",
-        "docx": f"{_OFFICE}.wordprocessingml.document",
-        "epub": "application/epub+zip",
-        "odp": "application/vnd.oasis.opendocument.presentation",
-        "ods": "application/vnd.oasis.opendocument.spreadsheet",
-        "odt": "application/vnd.oasis.opendocument.text",
-        "pdf": "application/pdf",
-        "ppt": "application/vnd.ms-powerpoint",
-        "pptx": f"{_OFFICE}.presentationml.presentation",
-        "rtf": "application/rtf",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
-        "csv": "text/csv",
-        "geojson": "application/geo+json",
-        "ics": "text/calendar",
-        "ipynb": "application/x-ipynb+json",
-        "json": "application/json",
-        "jsonl": "application/jsonl",
-        "log": "text/plain",
-        "md": "text/markdown",
-        "py": "text/x-python",
-        "sql": "application/sql",
-        "tex": "application/x-tex",
-        "toml": "application/toml",
-        "tsv": "text/tab-separated-values",
-        "txt": "text/plain",
-        "yaml": "application/yaml",
-        "yml": "application/yaml",
-        # Data and archives, which are only downloaded.
-        "7z": "application/x-7z-compressed",
-        "arrow": "application/vnd.apache.arrow.file",
-        "bin": "application/octet-stream",
-        "db": "application/vnd.sqlite3",
-        "feather": "application/vnd.apache.arrow.file",
-        "h5": "application/x-hdf5",
-        "npy": "application/octet-stream",
-        "npz": "application/octet-stream",
-        "parquet": "application/vnd.apache.parquet",
-        "pkl": "application/octet-stream",
-        "sqlite": "application/vnd.sqlite3",
-        "stl": "model/stl",
-        "tar": "application/x-tar",
-        "tgz": "application/gzip",
-        "zip": "application/zip",
-    }
-)
-"""The endings that a browser runs nothing of, with their types."""
-
-_COMPRESSED_TYPES = MappingProxyType(
-    {
-        "bz2": "application/x-bzip2",
-        "gz": "application/gzip",
-        "xz": "application/x-xz",
-    }
-)
-"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
-"""
-
-_IMAGE_ENDINGS = MappingProxyType(
-    {
-        "image/gif": "gif",
-        "image/jpeg": "jpg",
-        "image/png": "png",
-        "image/webp": "webp",
-    }
-)
-"""The ending of each type of image that models and their tools generate."""
-
-_UNFIT = re.compile(
-    r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
-)
-"""What no file system or database takes, as NUL and the bytes of a name that is not
-UTF-8; what ends a line; and what turns the direction of a line around, so that another
-ending is read."""
-
-
-def shorten_name(name: str) -> str:
-    """Return at most 200 characters of a foreign name: its beginning and its ending.
-
-    Whoever chooses a name chooses its length too, so this comes before anything else
-    reads it.
-    """
-    if len(name) <= _MAX_FILE_NAME:
-        return name
-    return name[: _MAX_FILE_NAME - _MAX_ENDING] + name[-_MAX_ENDING:]
-
-
-def stored_name(name: str) -> tuple[str, str]:
-    """Return the name and the MIME type under which a file is stored.
-
-    `name` is any text: a directory before it is left out, and a browser runs nothing
-    that has the returned name.
-    """
-    base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
-    base = _UNFIT.sub("_", base)
-    stem, _, ending = base.lower().rpartition(".")
-    if stem and ending in INERT_TYPES:
-        return base, INERT_TYPES[ending]
-    # What was compressed is named before: `notes.txt.gz`, or `notes.gz` for anything.
-    _, dot, inner = stem.rpartition(".")
-    is_inert = inner in INERT_TYPES if dot else bool(stem)
-    if ending in _COMPRESSED_TYPES and is_inert:
-        return base, _COMPRESSED_TYPES[ending]
-    return f"{base}.bin", INERT_TYPES["bin"]
-
-
-def image_name(media_type: str) -> str:
-    """Return the name of an image that has only a type."""
-    ending = _IMAGE_ENDINGS.get(media_type)
-    return f"image.{ending}" if ending else "image"
 
 
 # --------------------------------------------------------------------------------------
@@ -18232,7 +18260,17 @@ def attach_files(
                 files[position] = attached
                 left -= len(attached)
     elif users:
-        own, others = _files_without_row(metadata)
+        rows_of_last = value_at(metadata, "user_message", "files")
+        own = _read_attachments(rows_of_last)[:_MAX_ATTACHMENTS]
+        # The host lists them together with the knowledge of the model.
+        knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
+        known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
+        known_ids.update(attachment.file_id for attachment in own)
+        others: list[Attachment] = []
+        for attachment in _read_attachments(metadata.get("files")):
+            if attachment.file_id not in known_ids:
+                others.append(attachment)
+        others = others[: _MAX_ATTACHMENTS - len(own)]
         first = min(users)
         last = max(users)
         files[last] = own
@@ -18387,25 +18425,6 @@ def _file_content(part: Any) -> str:
     return str(part.get("image_url") or part.get("file_data") or "")
 
 
-def _files_without_row(
-    metadata: JsonObject,
-) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and those of earlier ones.
-
-    The host lists them together with the knowledge of the model.
-    """
-    rows = value_at(metadata, "user_message", "files")
-    own = _read_attachments(rows)[:_MAX_ATTACHMENTS]
-    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
-    known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
-    known_ids.update(attachment.file_id for attachment in own)
-    others: list[Attachment] = []
-    for attachment in _read_attachments(metadata.get("files")):
-        if attachment.file_id not in known_ids:
-            others.append(attachment)
-    return own, others[: _MAX_ATTACHMENTS - len(own)]
-
-
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
@@ -18445,14 +18464,31 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
                 urls_by_position[position] = urls
     if not urls_by_position:
         return list(parts)
-    counts = _image_counts(rows)
+    # How many images each output has, by the id of its call, as our cards have it.
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
     result: list[ChatPart] = []
     # The outputs at the end of the result that have no images yet.
     outputs: list[ToolMessage] = []
     for position, part in enumerate(parts):
         urls = urls_by_position.get(position, [])
         if urls and outputs:
-            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            # The last output gets all images if the counts differ.
+            shares = [counts.get(output.call_id, 0) for output in outputs]
+            if sum(shares) != len(urls):
+                shares = [0] * len(outputs)
+                shares[-1] = len(urls)
+            remaining = iter(urls)
+            del result[-len(outputs) :]
+            for output, share in zip(outputs, shares, strict=True):
+                images = [tool_image(url) for url in islice(remaining, share)]
+                with_images = append_images(str(output.output), images)
+                result.append(output._replace(output=with_images))
             outputs.clear()
             continue
         result.append(part)
@@ -18476,35 +18512,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
-
-
-def _assign_images(
-    outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
-) -> list[ChatPart]:
-    """Return the outputs with the images; the last gets all if the counts differ."""
-    shares = [counts.get(output.call_id, 0) for output in outputs]
-    if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
-        shares[-1] = len(urls)
-    remaining = iter(urls)
-    assigned: list[ChatPart] = []
-    for output, share in zip(outputs, shares, strict=True):
-        images = [tool_image(url) for url in islice(remaining, share)]
-        with_images = append_images(str(output.output), images)
-        assigned.append(output._replace(output=with_images))
-    return assigned
-
-
-def _image_counts(rows: JsonObject) -> dict[str, int]:
-    """Return the number of images in each output, by the ids of their calls."""
-    counts: dict[str, int] = {}
-    for row in rows.values():
-        for item in content_parts(value_at(row, "output")):
-            call_id = item.get("call_id")
-            if item.get("id") == f"fco_{call_id}":  # as our cards have it
-                kinds = [item_type(part) for part in content_parts(item.get("output"))]
-                counts[str(call_id)] = kinds.count("input_image")
-    return counts
 
 
 # --------------------------------------------------------------------------------------
@@ -18780,15 +18787,6 @@ _BLOCK = re.compile(
 )
 
 
-def _strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text:
-        return text
-    # Only the text before the last end is read, once.
-    head, end, rest = text.rpartition("</details>")
-    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
-
-
 def build_input(
     parts: Iterable[ChatPart],
     records: Mapping[str, Record],
@@ -18888,8 +18886,13 @@ class _RunHistory:
             if not isinstance(part, AssistantText):
                 self._pieces.append(part)
                 continue
+            text = part.text
+            if part.may_have_blocks and _SIGN in text:
+                # Only what is before the last end is read, once: a block that is not
+                # closed stays as text.
+                head, end, rest = text.rpartition("</details>")
+                text = _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
             # The text in pieces, each after the marker of a record.
-            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
             ulids = part.ulids or ("",)
             in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
             for piece in in_front + split_at_markers(text, ulids[-1]):
@@ -19458,15 +19461,21 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
+_IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
     rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+    rf"|\ue200{_IN_MARK}\Z"
 )
-_TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(
+    rf"[?&]{_TRACKED}(?![\w-])|\ue200(?:file)?cite\ue202{_IN_MARK}\ue201"
+)
+"""And where a model cites by names of its own (`turn0search0`), in characters that no
+page draws. Other marks of these characters have words of the answer."""
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
+"""The end of a text that may become what is not shown."""
 
 
 class HoldbackBuffer:
@@ -19493,9 +19502,7 @@ class HoldbackBuffer:
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, without tracking parameters in its links."""
-    if _TRACKED not in text:
-        return text
+    """Return a text, or an address, without tracking parameters and a model's marks."""
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
@@ -19521,6 +19528,7 @@ class _Edit(NamedTuple):
 _BY_PLACE = attrgetter("start", "end")
 _MAX_SOURCES = 200
 """Of a message, those of the host's tools included; no one reads more."""
+_LONGEST_KEY = 8000
 _FEW_SOURCES = 10
 _SOURCES_AT_ONCE = 10
 
@@ -19551,7 +19559,15 @@ class Citations:
         """Return the event with its text as it is shown, and the sources it names."""
         match event:
             case TextDelta() if event.kind in ("text", "refusal"):
-                text = self._grow(event)
+                index = event.output_index
+                growing = self._growing.get(index)
+                before = ""
+                if growing is None or growing.part != event.part:
+                    before = self._take_held(index)  # the rest of an earlier part
+                    growing = _GrowingPart(event.part)
+                    self._growing[index] = growing
+                certain = growing.buffer.feed(event.text)
+                text = before + self._number_links(growing, certain)
                 return [event if text == event.text else event._replace(text=text)]
             case AnnotationAdded():
                 self._note_name(event.annotation)
@@ -19564,6 +19580,7 @@ class Citations:
                 # If it grew, its text was a thought (loop/tagged_thoughts.py).
                 self._growing.pop(event.output_index, None)
             case ToolOutput():
+                # Those of the text have got their numbers before.
                 cited = self._sources(ended=True)
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
@@ -19571,8 +19588,8 @@ class Citations:
                 return [event, *cited, *map(SourceCited, sources)]
             case RunDone():
                 left: list[CitedEvent] = []
-                for index in list(self._growing):
-                    left += self._rest(index)
+                for unended in list(self._growing):
+                    left += self._rest(unended)
                 return [*left, *self._sources(ended=True), event]
         return [event]
 
@@ -19653,17 +19670,6 @@ class Citations:
             SourceCited({"source": source, "document": shown, "metadata": metadata})
         ]
 
-    def _grow(self, event: TextDelta) -> str:
-        """Return what can be shown with a delta: also the rest of an earlier part."""
-        index = event.output_index
-        growing = self._growing.get(index)
-        before = ""
-        if growing is None or growing.part != event.part:
-            before = self._take_held(index)
-            growing = _GrowingPart(event.part)
-            self._growing[index] = growing
-        return before + self._number_links(growing, growing.buffer.feed(event.text))
-
     def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.
 
@@ -19672,7 +19678,7 @@ class Citations:
         if _TRACKED not in text:
             if text:
                 growing.last_number = ""
-            return text
+            return strip_tracking(text)
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
         # The number that the edited text ends with. If all of the text repeats the number
         # in front of it, that one is still the last.
@@ -19720,7 +19726,7 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations and _TRACKED not in text:
-            return text
+            return strip_tracking(text)
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -19744,10 +19750,10 @@ class Citations:
     def _number(self, key: str) -> str:
         """Return the number of a source in brackets; a new one waits to be shown.
 
-        Empty for one source more than a message may have.
+        Empty for one source more than a message may have, or a longer one.
         """
         if key not in self._numbers:
-            if len(self._numbers) >= _MAX_SOURCES:
+            if len(self._numbers) >= _MAX_SOURCES or len(key) > _LONGEST_KEY:
                 return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
@@ -19756,7 +19762,6 @@ class Citations:
         return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
-        """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
         key = _key(annotation)
         if name and key:
@@ -19818,14 +19823,20 @@ def _is_position(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and value >= 0
 
 
+def _stated_range(annotation: Item) -> tuple[Any, Any]:
+    """Return where a citation begins and ends; some servers know only its end."""
+    last = annotation.get("end_index")
+    start = annotation.get("start_index")
+    return last if start is None else start, last
+
+
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one after the last.
 
     `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
-    start = annotation.get("start_index")
-    last = annotation.get("end_index")
+    start, last = _stated_range(annotation)
     # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
     knows_none = start == last == 0
     if start is None and last is None:  # some servers write null for what is not there
@@ -19885,11 +19896,12 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
+            start, end = map(find_position, _stated_range(annotation))
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_position(annotation.get("start_index")),
-                "end_index": before + find_position(annotation.get("end_index")),
+                "start_index": before + start,
+                "end_index": before + end,
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
         before += find_position(len(text))
@@ -20004,8 +20016,6 @@ class ChunkRenderer:
             "model": model,
         }
         self.report = AnswerReport()
-        self._open_calls: dict[str, Item] = {}
-        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
         """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
@@ -20056,10 +20066,6 @@ class ChunkRenderer:
                 yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemDone() if is_call(event.item):
-                self._open_calls[event.item["call_id"]] = event.item
-            case ToolOutput():
-                self._open_calls.pop(event.item["call_id"], None)
             case AnswerReport():
                 self.report = event
             case RunDone():
@@ -20088,7 +20094,6 @@ class ChunkRenderer:
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
-        """Yield what was held back of a message."""
         held = self._held.pop(index, None)
         rest = strip_tracking(held.rest()) if held else ""
         if index in self._commentary:
@@ -20136,13 +20141,14 @@ class ChunkRenderer:
         if closing and closing in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(closing))
-        for index, call in enumerate(self._open_calls.values()):
+        calls = open_calls(event.output)
+        for index, call in enumerate(calls):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self.chunk({"tool_calls": [tool_call]})
         error = _error(event)
         finish = None
         if not error:
-            finish = _finish_reason(event.ending, bool(self._open_calls))
+            finish = _finish_reason(event.ending, bool(calls))
         sums = {
             **client_usage(event, self.report.cost),
             **metadata_field(self.report.metadata),
@@ -20467,7 +20473,6 @@ class OutputItems:
         return item
 
     def _note_call(self, index: int, item: Item) -> None:
-        """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
@@ -20635,8 +20640,19 @@ class Commentary:
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
+            case TextDelta() if event.text:
+                quote = _continued_quotation if self._quoted else _quotation
+                quoted = quote(event.text)
+                self._quoted.append(quoted)
+                self._length += len(quoted)
+                # Deltas extend the text of an unknown item on the page only. The host
+                # stores an item when it gets it whole, and that is what is left after
+                # Stop: so the whole text comes each time it has doubled
+                # (docs/reference/open-webui.md, "Native events").
+                if self._length < 2 * self._stored_length:
+                    yield self._shown.grow(self.host_index, "text", quoted)
+                else:
+                    yield self._whole("in_progress")
             case ItemDone():
                 self._ended = event
                 quotation = _quotation(event.shown)
@@ -20670,23 +20686,6 @@ class Commentary:
         said = {"content": gap + text}
         yield self._shown.end(self._marker_index, answer, said)
 
-    def _grow(self, text: str) -> Chunks:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
-        if not text:
-            return
-        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
-        self._quoted.append(quoted)
-        self._length += len(quoted)
-        if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.host_index, "text", quoted)
-        else:
-            yield self._whole("in_progress")
-
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
@@ -20696,7 +20695,6 @@ class Commentary:
 
 
 def _quotation(text: str) -> str:
-    """Return a text as a quotation in Markdown."""
     return "> " + _continued_quotation(text) if text else ""
 
 
@@ -20985,7 +20983,6 @@ class NativeRenderer:
         return closing_line(shown)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        """Return the beginning of an item."""
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
         shown = _ShownItem(len(self.shown.items), self._now())
@@ -21185,9 +21182,23 @@ def task_request(
     instructions, parts = parse_messages(clean_messages)
     ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
     parameters = {key: body[key] for key in body if key not in ignored}
-    text_format = _task_format(task, clean_messages)
-    if text_format and model.facts.known_family:
-        parameters["text"] = {"format": text_format}
+    if task in _TASK_OBJECTS and model.facts.known_family:
+        key, value_schema = _TASK_OBJECTS[task]
+        schema = {
+            "type": "object",
+            "properties": {key: value_schema},
+            "required": [key],
+            "additionalProperties": False,
+        }
+        # An administrator's own prompt may ask for something else: then it lacks the key.
+        if any(f'"{key}"' in str(message["content"]) for message in clean_messages):
+            form = {
+                "type": "json_schema",
+                "name": task,
+                "schema": schema,
+                "strict": True,
+            }
+            parameters["text"] = {"format": form}
     effort = None
     if not at_own_effort:
         effort = model.lowest_effort()
@@ -21195,25 +21206,6 @@ def task_request(
     settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
     return build_request(model, instructions, items, parameters, settings)
-
-
-def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
-    if task not in _TASK_OBJECTS:
-        return None
-    key, value_schema = _TASK_OBJECTS[task]
-    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value_schema},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
@@ -21841,6 +21833,11 @@ class AnswerLog:
         """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
+    def warn_once(self, text: str, logged: RecentTexts) -> None:
+        """Write a line of level WARNING, unless it was written lately."""
+        if logged.first_time(text):
+            self.warn(text)
+
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has its own setting, at any level."""
         self._write_audit(redact(line, self._secrets))
@@ -21877,7 +21874,6 @@ HOST_TASKS = frozenset(
     }
 )
 """The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
-
 
 CHANNEL = "channel:"
 """How the chat id of a model that was mentioned in a channel begins."""
@@ -21945,6 +21941,11 @@ class ChatCaller(NamedTuple):
         return bool(self.chat_id and self.message_id)
 
     @property
+    def name_in_log(self) -> str:
+        """What the log calls whoever asks."""
+        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(CHANNEL)
@@ -21976,29 +21977,31 @@ _LONGEST_LEFT_OUT = 60
 _MAX_LEFT_OUT = 50
 """Callers choose names, and how many they send."""
 
-
 PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 
 
-def left_out_line(
-    who: str,
+def log_left_out(
+    log: AnswerLog,
+    caller: ChatCaller,
     left_out: Mapping[str, str],
-    is_new: Callable[[str], bool],
-    advice: str = PERMISSION_ADVICE,
-) -> str:
-    """Return the line of the log about what a request lost.
+    logged: RecentTexts,
+    advice: str = "",
+) -> None:
+    """Log what a request lost, a warning if an administrator can follow an `advice`.
 
     `left_out` has the reason of each name, if the advice does not say it. Each name is
     logged once per caller: a client sends the same settings again and again.
     """
+    who = caller.name_in_log
     new: list[str] = []
     for name, reason in left_out.items():
         shown = name[:_LONGEST_LEFT_OUT]
-        if is_new(f"{who}: {shown}"):
+        if logged.first_time(f"{who}: {shown}"):
             new.append(f"{shown} ({reason})" if reason else shown)
-    if not new:
-        return ""
-    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+    if new:
+        names = ", ".join(new[:_MAX_LEFT_OUT])
+        level: LogLevel = "WARNING" if advice else "INFO"
+        log.line(level, f"left out of requests of {who}: {names}{advice}")
 
 
 # --------------------------------------------------------------------------------------
@@ -22100,7 +22103,6 @@ def _correct_valve(valves: str, shell: Shell, example: str) -> str:
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a part of a message."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -22679,15 +22681,19 @@ class ModelList:
 
 
 class AuditLog:
-    """Writes the lines about a run to the server's log."""
+    """Writes the lines about a run at `host`, if setting or environment turn it on."""
 
-    def __init__(self, log: AnswerLog, host: str) -> None:
+    def __init__(self, keys: ExpertKeys, log: AnswerLog, host: str) -> None:
+        in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        self._is_on = keys.audit_log or in_environment == "true"
         self._log = log
         self._host = host
         self._audited: AuditedRequest | None = None
 
     def note_request(self, request: ResponsesRequest) -> None:
         """Write the line about the first request of the run."""
+        if not self._is_on:
+            return
         payload = request.payload()
         self._audited = AuditedRequest(payload, self._host, self._log.run_id)
         self._log.audit(self._audited.request_line())
@@ -22702,16 +22708,6 @@ class AuditLog:
         else:
             line = self._audited.error_line(trace.error, trace.status, trace.request_id)
         self._log.audit(line)
-
-
-def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
-    """Return what writes the audit log of a run at `host`; None if it is off.
-
-    Setting or environment turn it on.
-    """
-    in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-    is_on = keys.audit_log or in_environment == "true"
-    return AuditLog(log, host) if is_on else None
 
 
 # --------------------------------------------------------------------------------------
@@ -22875,6 +22871,9 @@ class GuardedTools:
     ) -> None:
         """Start without failures; `next_judge` decides about the calls left over."""
         self._tools = tools
+        self.parameters = tools.parameters
+        self.resolve_call = tools.resolve_call
+        self.call_kind = tools.call_kind
         self._next_judge = next_judge
         self._failed: set[str] = set()
         """The signatures of the calls that raised."""
@@ -22882,7 +22881,7 @@ class GuardedTools:
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._tools.parameters(name)
+        schema = self.parameters(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
@@ -22919,20 +22918,6 @@ class GuardedTools:
         with suppress(ValueError):
             self._failed.add(self._signature(name, parse_arguments(call)))
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-        return self._tools.call_kind(name)
-
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
@@ -22951,7 +22936,7 @@ class GuardedTools:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is equal for calls with the same checked arguments."""
-        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        checked, _ = check_arguments(arguments, self.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
@@ -23156,7 +23141,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_react": "GPT-5 ReAct",
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
-
 
 _MAX_CALLS = 1000
 """The calls of one answer; 30 rounds of many parallel calls stay below it."""
@@ -23555,6 +23539,7 @@ class MergingProvider:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self.paused = provider.paused
 
     async def generate(
         self, request: ResponsesRequest, first_index: int
@@ -23568,10 +23553,6 @@ class MergingProvider:
                     continue
                 for event in calls.check(part):
                     yield event
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or users decide."""
-        return self._provider.paused()
 
 
 class _MergedCalls:
@@ -24149,7 +24130,6 @@ class ShownThoughts:
         return ended._replace(output=tuple(output))
 
     def _new_thought(self, owner: str) -> ShownPart:
-        """Return a thought that belongs to an item."""
         index = self.new_index()
         return ShownPart(index, f"{owner}_{-index}", is_thought=True)
 
@@ -24709,12 +24689,16 @@ def settings_of_valves(
     )
 
 
-def left_out_parameters(
-    asked: JsonObject, request: ResponsesRequest
-) -> tuple[dict[str, str], list[str]]:
-    """Return the parameters that are asked for and not sent, with the reason of each.
+def log_unsent_parameters(
+    log: AnswerLog,
+    caller: ChatCaller,
+    asked: JsonObject,
+    request: ResponsesRequest,
+    logged: RecentTexts,
+) -> None:
+    """Log what is asked for and not sent, and values that no API takes, each once a day.
 
-    With them the messages about values that no API takes.
+    An administrator can do nothing about the former.
     """
     missing, errors = unsent_parameters(asked, request)
     reasons: dict[str, str] = {}
@@ -24722,7 +24706,9 @@ def left_out_parameters(
         reasons[name] = "not known to the API"
         if is_api_parameter(name):
             reasons[name] = f"not taken by {request.model}"
-    return reasons, errors
+    log_left_out(log, caller, reasons, logged)
+    for error in errors:
+        log.warn_once(f"{caller.name_in_log}: {error}", logged)
 
 
 def request_timeouts(
@@ -24759,8 +24745,16 @@ def chosen_tags(metadata: JsonObject) -> list[str] | None:
     return None
 
 
-def with_chosen_tags(limits: Limits, tags: Sequence[str] | None) -> Limits:
-    """Return the limits with the tags of a chat, if it has its own (`chosen_tags`)."""
+def chat_limits(
+    limits: Limits, agent: StrategyParameters | None, tags: Sequence[str] | None
+) -> Limits:
+    """Return the limits of a run with what is kept of thoughts in the texts of a chat.
+
+    The `tags` are those of the chat, if it has its own (`chosen_tags`).
+    """
+    if agent:
+        keeps = agent.emit_intermediate_thoughts
+        limits = limits._replace(keeps_tagged_thoughts=keeps)
     match tags:
         case None:
             return limits
@@ -25626,7 +25620,23 @@ class ContainerBackend:
         """Start a container; raises SandboxUnavailable."""
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
-        command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command = [path, *_ISOLATED_RUN.split(), "--name", name]
+        if self._packages:
+            command += ["--volume", f"{self._packages}:/packages:ro"]
+        # Files in a tmpfs count as memory here.
+        rooms = {"/work": limits.disk, "/tmp": limits.disk}
+        memory = str(limits.memory + sum(rooms.values()))
+        command += ["--user", f"{NOBODY_UID}:{NOBODY_UID}"]
+        command += ["--pids-limit", str(limits.processes + 1)]
+        command += ["--memory", memory, "--memory-swap", memory]
+        for folder, size in rooms.items():
+            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            command += ["--tmpfs", f"{folder}:{options},{owner}"]
+        for variable, value in RUN_ENVIRONMENT.items():
+            command += ["--env", f"{variable}={value}"]
+        if self.name == "podman":  # it would hand the server's proxies on
+            command.append("--http-proxy=false")
         command += [self._image, "python3", "-I", "-c", program]
         process = await start_process(
             *command,
@@ -25636,24 +25646,6 @@ class ContainerBackend:
             env=_client_environment(),
         )
         return _ContainerProcess(process, (path, "rm", "--force", name))
-
-    def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; files in a tmpfs count as memory here."""
-        rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._packages:
-            yield from ("--volume", f"{self._packages}:/packages:ro")
-        memory = limits.memory + sum(rooms.values())
-        yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
-        yield from ("--pids-limit", str(limits.processes + 1))
-        yield from ("--memory", str(memory), "--memory-swap", str(memory))
-        for path, size in rooms.items():
-            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
-            yield from ("--tmpfs", f"{path}:{options},{owner}")
-        for name, value in RUN_ENVIRONMENT.items():
-            yield from ("--env", f"{name}={value}")
-        if self.name == "podman":  # it would hand the server's proxies on
-            yield "--http-proxy=false"
 
 
 def _client_environment() -> dict[str, str]:
@@ -26498,27 +26490,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            await self._check_memory()
+            # Code can make much to read of its memory; so a thread reads, and none that
+            # others need.
+            measure = self._process.measure_memory
+            self._measuring = loop.run_in_executor(self._measurer, measure)
+            try:
+                size = await asyncio.shield(self._measuring)
+            except PermissionError:
+                raise RunStopped("its memory cannot be read on this server") from None
+            if size > self._limits.memory:
+                raise RunStopped(
+                    f"its processes and files held more than {self._limits.memory} "
+                    "bytes of memory"
+                )
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
-
-    async def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may.
-
-        Code can make much to read of it; so a thread reads, and none that others need.
-        """
-        max_bytes = self._limits.memory
-        loop = asyncio.get_running_loop()
-        measure = self._process.measure_memory
-        self._measuring = loop.run_in_executor(self._measurer, measure)
-        try:
-            size = await asyncio.shield(self._measuring)
-        except PermissionError:
-            raise RunStopped("its memory cannot be read on this server") from None
-        if size > max_bytes:
-            raise RunStopped(
-                f"its processes and files held more than {max_bytes} bytes of memory"
-            )
 
     async def _read_stdout(self, spool: Path) -> None:
         """Store the answer in a file; raises RunStopped if it is too long."""
@@ -26586,7 +26572,6 @@ async def _send_request(stdin: StreamWriter, request: Iterable[bytes]) -> None:
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -27043,18 +27028,6 @@ _NEEDED_TEXTS: Mapping[str, Mapping[str, Any]] = {
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
-def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request to the sandbox; raises _SandboxCallFailed."""
-    if name not in _NEEDED_TEXTS:
-        raise _SandboxCallFailed(f"There is no tool named {name}.")
-    values = {key: arguments.get(key) for key in _NEEDED_TEXTS[name]}
-    for key, value in values.items():
-        if not isinstance(value, str):
-            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
-    return {"operation": operation, **values}
-
-
 _STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
@@ -27190,10 +27163,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
-def _drop_line(line: str) -> None:
-    """Write no log."""
-
-
 class SandboxTools:
     """The tools of one server, with one setting of their limits.
 
@@ -27205,7 +27174,7 @@ class SandboxTools:
         workspaces: Workspaces,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = _drop_line,
+        log: Callable[[str], object] = lambda _line: None,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
         private: PrivatePaths | None = None,
     ) -> None:
@@ -27275,7 +27244,14 @@ class SandboxTools:
         """Run a tool; cancelling the call ends the run."""
 
         async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
-            request = _build_sandbox_request(name, arguments)
+            if name not in _NEEDED_TEXTS:
+                raise _SandboxCallFailed(f"There is no tool named {name}.")
+            request = {needed: arguments.get(needed) for needed in _NEEDED_TEXTS[name]}
+            for needed, value in request.items():
+                if not isinstance(value, str):
+                    raise _SandboxCallFailed(f"{name} needs {needed}, a text.")
+            operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
+            request["operation"] = operation
             return await self._run(sandbox, request, workspace, key.user)
 
         return await self._answer(key, work)
@@ -27915,11 +27891,6 @@ class PipelineCaller(ChatCaller):
         return f"{self.user_id}/{self.chat_id}" if self.chat_id else ""
 
     @property
-    def name_in_log(self) -> str:
-        """What the log calls whoever asks."""
-        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
-
-    @property
     def answer(self) -> str:
         """The key of what is kept for one answer; empty without a chat."""
         return f"{self.workspace}/{self.message_id}" if self.chat_id else ""
@@ -27955,14 +27926,12 @@ class AgentRequest(NamedTuple):
     messages: Sequence[Mapping[str, Any]]
     body: Mapping[str, Any]
     endpoint: Endpoint
-    connections: Connections
     log: AnswerLog
     signing_secret: str
     """What only the copies of this pipeline have."""
     repairs: RepairMemory
     """What earlier refusals showed."""
     caller: PipelineCaller = PipelineCaller()
-    limits: Limits = Limits()
     settings: Settings = Settings()
     own_tools: OwnToolSettings = OwnToolSettings()
     take_notices: Callable[[], Sequence[str]] = tuple
@@ -28285,9 +28254,10 @@ _ROW_GOES_ON = re.compile("s?(?![a-z])")
 """What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
-    "account|address|bucket|channel|collection|database|directory|domain|email|file|"
-    "filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
-    "repository|room|schema|server|table|target|title|to|uri|url|user|username|workspace"
+    "account|address|b?cc|bucket|channel|collection|database|directory|domain|email|"
+    "file|filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
+    "repository|room|schema|server|table|target|title|to|uri|url|user|username|"
+    "workspace"
 )
 """Words in the name of an argument that says what a tool works on."""
 
@@ -28328,8 +28298,14 @@ def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any])
 
 
 def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of the approval for a chat that covers a call."""
-    return compute_confirmation_id(chat, name, _find_target(arguments))
+    """Return the id of the approval for a chat that covers a call.
+
+    One argument more may be another recipient, so where a call names a target, calls with
+    the same arguments are covered. Of any other the card says that all are.
+    """
+    target = _find_target(arguments)
+    named = dict.fromkeys(_without_nulls(arguments), "") if target else {}
+    return compute_confirmation_id(chat, name, {**named, **target})
 
 
 def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
@@ -28647,7 +28623,6 @@ _MAX_FILES = 10
 _MAX_SHOWN_BYTES = 4_000
 """Of a text that is shown because it cannot be stored."""
 
-
 _IMAGE_SENT_TEXT = "image generated and sent to user. Tell user to review it now."
 
 _IMAGE_SIGNATURES = {
@@ -28854,27 +28829,53 @@ def describe_tool(tool: Tool) -> Item:
 # --------------------------------------------------------------------------------------
 
 
-class PreparedRun(NamedTuple):
-    """What a run of the agent begins with.
+class AgentTools:
+    """All tools that the model is offered; only the agent's own run here.
 
-    `request` has the history as its input. `own_tools` and `host_schemas` (the
-    arguments of the host's tools) use the tools' own names.
+    `own_names` and `host_names` are the tools' own names.
     """
 
+    def __init__(
+        self,
+        names: ToolNames,
+        own: OwnTools,
+        host_schemas: Mapping[str, Mapping[str, Any]],
+    ) -> None:
+        """`host_schemas` has the arguments of the host's tools, by their own names."""
+        self.own_names = own.schemas.keys()
+        self.host_names = host_schemas.keys()
+        self.with_own_name = names.with_own_name
+        self.call = own.call
+        self._names = names
+        self._schemas = {**host_schemas, **own.schemas}
+
+    def parameters(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments, or None for an unknown tool."""
+        return self._schemas.get(self._names.own_name(name))
+
+    def resolve_call(
+        self, name: str, arguments: dict[str, Any]
+    ) -> tuple[str, dict[str, Any]] | None:
+        """Return the own name of a tool; no name is an alias."""
+        return self._names.own_name(name), arguments
+
+    def call_kind(self, name: str) -> CallKind:
+        """Return what limits the calls of a tool: tasks have limits of their own."""
+        is_task = self._names.own_name(name) == DELEGATE
+        return "task" if is_task else "limited"
+
+
+class PreparedRun(NamedTuple):
+    """What a run of the agent begins with; `request` has the history as its input."""
+
     request: ResponsesRequest
-    names: ToolNames
-    own_tools: OwnTools
-    host_schemas: Mapping[str, Mapping[str, Any]]
+    tools: AgentTools
     earlier_rounds: EarlierRounds
     style: ChosenStyle
     sources: Sequence[ContextSource]
     notices: Sequence[str]
     """Messages for the user about how the chat was read."""
     permissions: frozenset[str]
-
-    def with_own_name(self, call: Item) -> Item:
-        """Return a call under the tool's own name."""
-        return {**call, "name": self.names.own_name(str(call["name"]))}
 
 
 def prepare_run(request: AgentRequest) -> PreparedRun:
@@ -28896,21 +28897,20 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     earlier = read_earlier_rounds(request.messages, turns, sign)
     noted_style, permissions = read_chat_notes(turns)
     messages: Sequence[Message] = request.messages
-    if earlier.open_turn:
+    if earlier.open_turn:  # it is put at the end of the input
         messages = drop_last_turn_details(messages, turns)
-    messages = drop_question_calls(messages)
     chat = parse_chat(
-        messages,
+        drop_question_calls(messages),
         sign,
         parameters,
         has_wish=request.has_wish,
         with_thoughts=takes_back_thoughts(request.caller, request.endpoint),
     )
-    parts = without_commands(chat.parts)
+    chat = chat._replace(parts=without_commands(chat.parts))
 
     # The tools, the fields, and what the agent is told.
     tools = _offer_functions(request, request.body)
-    first_request = _build_fields(request, tools, request.body, is_empty=not parts)
+    first_request = _build_fields(request, tools, request.body, is_empty=not chat.parts)
     own_names = {tool.name for tool in request.own_tools.tools}
     host_schemas: dict[str, Mapping[str, Any]] = {}
     for tool in tools.items:
@@ -28926,14 +28926,11 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
 
     # The input, and everything together.
     form = value_at(first_request.text, "format", "type")
-    asks_for_json = form == "json_object" and "json" in chat.instructions.lower()
-    chat = chat._replace(parts=[*memories(parameters), *parts])
-    items = _build_items(request, chat, earlier, asks_for_json=asks_for_json)
-    own_tools = OwnTools(
-        request.own_tools.tools, request.own_tools.store_file, seen_pictures(items)
-    )
+    items = _build_items(request, chat, earlier, form)
+    own = request.own_tools
+    own_tools = OwnTools(own.tools, own.store_file, seen_pictures(items))
     scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
-    most_output = request.own_tools.limits.characters if is_open_webui else None
+    most_output = own.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
@@ -28942,30 +28939,32 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
         }
     )
 
-    sources = read_context(parameters.context)
+    sources = () if earlier.is_continuation else read_context(parameters.context)
     notices = (tools.notice, *chat.notices)
     return PreparedRun(
         request=first_request,
-        names=tools.names,
-        own_tools=own_tools,
-        host_schemas=host_schemas,
+        tools=AgentTools(tools.names, own_tools, host_schemas),
         earlier_rounds=earlier,
         style=style,
-        sources=() if earlier.is_continuation else sources,
+        sources=sources,
         notices=[notice for notice in notices if notice],
         permissions=permissions,
     )
 
 
 def _build_items(
-    request: AgentRequest, chat: Chat, earlier: EarlierRounds, *, asks_for_json: bool
+    request: AgentRequest, chat: Chat, earlier: EarlierRounds, form: object
 ) -> list[Item]:
-    """Return the input: the chat, and at its end an answer whose calls are still open."""
+    """Return the input: the chat, and at its end an answer whose calls are still open.
+
+    `form` is that of the answer's text.
+    """
     origin = origin_at(request.model.family, request.endpoint)
     # The Pipelines server has no library that makes a large image smaller.
-    parts = resolve_images(chat.parts, lambda _large: b"")
+    parts = [*memories(request.parameters), *chat.parts]
+    parts = resolve_images(parts, lambda _large: b"")
     items = build_input(parts, chat.records, origin)
-    if asks_for_json:
+    if form == "json_object" and "json" in chat.instructions.lower():
         # OpenAI looks for the word in the input alone, and refuses the format without.
         items = [text_message("developer", "Answer with JSON."), *items]
     maker = earlier.open_origin
@@ -29164,34 +29163,6 @@ def _may_continue(beginning: str, pattern: str) -> bool:
 # --------------------------------------------------------------------------------------
 
 
-class _OfferedTools:
-    """All tools that the model is offered; only the agent's own run here."""
-
-    def __init__(self, prepared: PreparedRun) -> None:
-        self._names = prepared.names
-        self._own_tools = prepared.own_tools
-        self._schemas = {**prepared.host_schemas, **prepared.own_tools.schemas}
-
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, or None for an unknown tool."""
-        return self._schemas.get(self._names.own_name(name))
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the own name of a tool; no name is an alias."""
-        return self._names.own_name(name), arguments
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool: tasks have limits of their own."""
-        is_task = self._names.own_name(name) == DELEGATE
-        return "task" if is_task else "limited"
-
-    async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
-        """Run a tool by its own name."""
-        return await self._own_tools.call(name, arguments)
-
-
 class ChatJudge:
     """Decides about the calls of an answer, also with what the user said in the chat.
 
@@ -29208,12 +29179,10 @@ class ChatJudge:
         self._own_tools = request.own_tools
         self._chat = request.caller.workspace
         self._sign = request.sign
-        self._prepared = prepared
-        self._own_names = prepared.own_tools.schemas.keys()
-        self._host_names = prepared.host_schemas.keys()
+        self._offered = prepared.tools
         self._decisions = dict(earlier.answers)
         self._permissions = prepared.permissions
-        self._tools = GuardedTools(_OfferedTools(prepared))
+        self._tools = GuardedTools(prepared.tools)
         for call in earlier.failed:
             self._tools.record_failed_call(call)
         self._approver = replace(
@@ -29221,7 +29190,7 @@ class ChatJudge:
         )
         # What the user allowed for the whole chat while this answer waited.
         for call in earlier.signed_calls:
-            resolved = self._resolve_for_rules(prepared.with_own_name(call))
+            resolved = self._resolve_for_rules(self._offered.with_own_name(call))
             with suppress(ValueError):
                 asked = build_confirmation_request(resolved, chat=self._chat)
                 decision = self._decisions.get(asked.confirmation_id)
@@ -29248,12 +29217,12 @@ class ChatJudge:
         """Whether a call may need an approval that the host asks for."""
         if not self._own_tools.asks_in_chat:
             return False
-        if CALL_TOOL in self._host_names:
+        if CALL_TOOL in self._offered.host_names:
             # The tool that it passes a call on to is not known yet.
             rules = [rule for _, rule in self._approver.rules]
             if "ask" in (self._approver.default_rule, *rules):
                 return True
-        names = (*self._own_names, *self._host_names)
+        names = (*self._offered.own_names, *self._offered.host_names)
         return any(self._approver.rule_for(name) == "ask" for name in names)
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
@@ -29261,7 +29230,7 @@ class ChatJudge:
 
         No approval is requested for a call that cannot be made.
         """
-        named_calls = [self._prepared.with_own_name(call) for call in calls]
+        named_calls = [self._offered.with_own_name(call) for call in calls]
         refusals: dict[str, ToolResult] = {}
         for call in named_calls:
             why = self._refusal(call)
@@ -29290,7 +29259,7 @@ class ChatJudge:
         left_ids = {
             call["call_id"]
             for call in open_calls
-            if call["name"] not in self._own_names
+            if call["name"] not in self._offered.own_names
         }
         for call in resolved_calls:
             call_id = call["call_id"]
@@ -29348,7 +29317,7 @@ class ChatJudge:
 
         If the rules are stricter for the tool that passes it on, they win.
         """
-        if call["name"] in self._own_names:
+        if call["name"] in self._offered.own_names:
             return call
         resolved = resolve_host_call(call)
         if self._strictness(call) > self._strictness(resolved):
@@ -29623,7 +29592,7 @@ class _Agent:
             ending=explain_ending(self._run_end, earlier),
             usage=self._spending.usage,
             last_usage=self._spending.last_usage,
-            output=self._run_end.output,
+            output=tuple(map(self._prepared.tools.with_own_name, self._run_end.output)),
             trace=self._run_end.trace,
         )
 
@@ -29641,7 +29610,7 @@ class _Agent:
         open_calls = [
             item for item in self._prepared.earlier_rounds.open_turn if is_call(item)
         ]
-        if open_calls:
+        if open_calls:  # the round whose calls waited for the user goes on
             yield self._start_round(self._spending.rounds, may_call=False)
         first_request = self._prepared.request
         if self._prepared.earlier_rounds.is_continuation:
@@ -29682,13 +29651,13 @@ class _Agent:
                 yield event
             case Status():
                 yield log_status(self._request.log, event)
-            case ItemAdded() if is_call(event.item):
-                if event.item is self._judge.question:
+            case ItemAdded() | ItemDone() if is_call(event.item):
+                is_question = event.item is self._judge.question
+                if is_question and isinstance(event, ItemAdded):
                     yield from self._judge.requests
-                yield event._replace(item=self._prepared.with_own_name(event.item))
-            case ItemDone() if is_call(event.item):
-                yield event._replace(item=self._prepared.with_own_name(event.item))
-                if event.item is self._judge.question:
+                named = self._prepared.tools.with_own_name(event.item)
+                yield event._replace(item=named)
+                if is_question and isinstance(event, ItemDone):
                     yield StateChanged("waiting_for_confirmation")
             case ToolOutput():
                 if self._request.pictures:
@@ -29707,7 +29676,6 @@ class _Agent:
                 yield event
 
     def _start_round(self, number: int, *, may_call: bool) -> StepStarted:
-        """Return the step of a round that begins."""
         step = self._steps.start("round", str(number), may_call=may_call)
         self._round_step = step
         return step
@@ -29749,7 +29717,7 @@ class _Agent:
         for call in made:
             step = self._steps.start(
                 "tool",
-                self._prepared.with_own_name(call)["name"],
+                self._prepared.tools.with_own_name(call)["name"],
                 parent=self._round_step.id if self._round_step else "",
                 detail=str(call.get("arguments", "")),
             )
@@ -29818,14 +29786,9 @@ _MESSAGE_DEPTH = 3
 MakeProvider = Callable[[AgentRequest], Provider]
 
 
-def connect_provider(request: AgentRequest) -> Provider:
-    """Return the Responses API at the request's endpoint."""
-    return Attempts(request.endpoint, request.connections, request.limits)
-
-
 async def run_agent(
     request: AgentRequest,
-    make_provider: MakeProvider = connect_provider,
+    make_provider: MakeProvider,
     on_request: OnRequest = ignore_report,
 ) -> AsyncGenerator[AgentEvent, None]:
     """Answer a question; yield what happens. `on_request` gets the first request.
@@ -29963,7 +29926,6 @@ _TASK_END_SECONDS = 3.0
 """A tool that does not let itself be cancelled must not hold the server's end."""
 _BRIDGE_CLOSE_SECONDS = 5.0
 """The same, with what is closed after the tools."""
-
 
 MOST_ANSWERS = 50
 """Of one user at once. Each holds one of the server's threads until it ends, or a stream
@@ -30167,9 +30129,12 @@ class AsyncBridge:
         """
         own_loop = getattr(asyncio, "ProactorEventLoop", asyncio.SelectorEventLoop)
         loop: asyncio.AbstractEventLoop = own_loop()
-        thread = Thread(
-            target=self._run_thread, args=(loop,), name="agent", daemon=True
-        )
+
+        def run_loop() -> None:
+            with asyncio.Runner(loop_factory=lambda: loop) as runner:
+                runner.run(self._run_until_closed())
+
+        thread = Thread(target=run_loop, name="agent", daemon=True)
         try:
             thread.start()
         except RuntimeError:
@@ -30179,12 +30144,8 @@ class AsyncBridge:
         self._loop = loop
         return loop
 
-    def _run_thread(self, loop: asyncio.AbstractEventLoop) -> None:
-        with asyncio.Runner(loop_factory=lambda: loop) as runner:
-            runner.run(self._run_loop())
-
-    async def _run_loop(self) -> None:
-        """Run until we are closed, then leave nothing in the loop."""
+    async def _run_until_closed(self) -> None:
+        """Wait until the bridge is closed, then leave nothing in the loop."""
         await self._closing.wait()
         tasks = asyncio.all_tasks() - {asyncio.current_task()}
         for task in tasks:
@@ -30660,12 +30621,10 @@ def seal_values(typed: str) -> str:
     values = parse_json_object(typed.strip())
     if values is None:
         return seal_secret(typed)
-    sealed = {}
+    sealed = dict(values)
     for name, value in values.items():
         if isinstance(value, str):
             sealed[name] = seal_secret(value)
-        else:
-            sealed[name] = value
     return json.dumps(sealed)
 
 
@@ -30917,13 +30876,11 @@ class Valves(SharedValves, ParameterValves):
     @field_validator("API_KEY", "OPEN_WEBUI_API_KEY", "PROXY")
     @classmethod
     def _seal(cls, value: str) -> str:
-        """Return a secret in a form that may be shown."""
         return seal_secret(value)
 
     @field_validator("EXTRA_HEADERS")
     @classmethod
     def _seal_values(cls, value: str) -> str:
-        """Return headers with their values in a form that may be shown."""
         return seal_values(value)
 
 
@@ -30988,34 +30945,27 @@ _WORKSPACE_LOST = (
 )
 
 
+@dataclass(frozen=True, slots=True)
 class _ChatWorkspace:
     """The workspace of a chat, as one answer uses it."""
 
-    def __init__(
-        self,
-        sandbox: SandboxTools,
-        key: WorkspaceKey,
-        files: HostFiles,
-        *,
-        was_used: bool,
-    ) -> None:
-        """`was_used` says that the chat shows earlier calls, whose files should be there."""
-        self._sandbox = sandbox
-        self._key = key
-        self._files = files
-        self._was_used = was_used
+    sandbox: SandboxTools
+    key: WorkspaceKey
+    files: HostFiles
+    was_used: bool
+    """Whether the chat shows earlier calls, whose files should be there."""
 
     async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
         """Run a tool with the attached files there; return the text, then the files."""
         notes = []
-        if self._was_used and not self._sandbox.has_workspace(self._key):
+        if self.was_used and not self.sandbox.has_workspace(self.key):
             notes.append(_WORKSPACE_LOST)
         offered = [
-            OfferedFile(file_id, file_name, partial(self._files.read, file_id))
-            for file_id, file_name in self._files.attached
+            OfferedFile(file_id, file_name, partial(self.files.read, file_id))
+            for file_id, file_name in self.files.attached
         ]
-        notes += await self._sandbox.receive(self._key, offered)
-        result = await self._sandbox.call(self._key, name, args)
+        notes += await self.sandbox.receive(self.key, offered)
+        result = await self.sandbox.call(self.key, name, args)
         text = "\n".join([result.text, *notes])
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]
 
@@ -31114,7 +31064,31 @@ class OwnToolPool:
         limits = build_sandbox_limits(settings.sandbox, output)
         options = (limits, settings.sandbox.wheels.strip())
         async with self._sandboxes.lend(options) as sandbox:
-            yield await _offer_tools(sandbox, key, log, files, messages)
+            try:
+                specs = await sandbox.specs()
+            except Exception as error:  # an answer without Python is better than none
+                reason = describe_exception(error)
+                problem = f"The tools of the sandbox are not offered: {reason}"
+                log.warn(problem)
+                offer = OwnToolOffer(problems=(problem,))
+            else:
+                names = {spec["name"] for spec in specs}
+                called = {
+                    str(value_at(call, "function", "name"))
+                    for message in messages
+                    # One that is no object is refused when the request is prepared.
+                    for call in read_tool_calls(as_mapping(message))
+                }
+                was_used = not names.isdisjoint(called)
+                workspace = _ChatWorkspace(sandbox, key, files, was_used)
+                tools = [
+                    _SandboxTool(
+                        spec["name"], spec["description"], spec["parameters"], workspace
+                    )
+                    for spec in specs
+                ]
+                offer = OwnToolOffer(tuple(tools), tuple(sandbox.problems))
+            yield offer
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
@@ -31136,37 +31110,6 @@ def _make_agent_sandbox(
         AgentLog("sandbox").warn,  # it outlives the answer that needed it first
         private={"PIPELINES_DIR": Path(folder)} if folder else {},
     )
-
-
-async def _offer_tools(
-    sandbox: SandboxTools,
-    key: WorkspaceKey,
-    log: AgentLog,
-    files: HostFiles,
-    messages: Sequence[Mapping[str, Any]],
-) -> OwnToolOffer:
-    """Return the tools of a sandbox for an answer, or why there are none."""
-    try:
-        specs = await sandbox.specs()
-    except Exception as error:  # an answer without Python is better than none
-        reason = describe_exception(error)
-        problem = f"The tools of the sandbox are not offered: {reason}"
-        log.warn(problem)
-        return OwnToolOffer(problems=(problem,))
-    names = {spec["name"] for spec in specs}
-    called = {
-        str(value_at(call, "function", "name"))
-        for message in messages
-        # A message that is no object is refused when the request is prepared.
-        for call in read_tool_calls(as_mapping(message))
-    }
-    was_used = not names.isdisjoint(called)
-    workspace = _ChatWorkspace(sandbox, key, files, was_used=was_used)
-    tools = tuple(
-        _SandboxTool(spec["name"], spec["description"], spec["parameters"], workspace)
-        for spec in specs
-    )
-    return OwnToolOffer(tools, tuple(sandbox.problems))
 
 
 # --------------------------------------------------------------------------------------
@@ -31210,12 +31153,97 @@ def find_preset(name: str, folder: str = "") -> Guide:
 
 
 def _preset_error(name: str, problem: str) -> InvalidRequest:
-    """Return the error of a preset that an administrator corrects."""
     return InvalidRequest(
         f"The preset {name} {problem}. An administrator has to correct PRESET in the "
         "valves, or the file.",
         remedy="setup",
     )
+
+
+# --------------------------------------------------------------------------------------
+# gpt5_agent.shell.callers
+#
+# What a caller may set; the rest is the administrator's.
+#
+# Whoever may chat writes the body of a request: a user on Open WebUI's page through
+# custom parameters, or any client of the Pipelines server.
+# --------------------------------------------------------------------------------------
+
+
+_CHAT_KEYS = frozenset(
+    {
+        "model",
+        "messages",
+        "stream",
+        # The sender runs these tools: only functions are offered to the model.
+        "tools",
+        "tool_choice",
+        "response_format",
+        "json_schema",
+        "stop",
+        "temperature",
+        "top_p",
+        "logprobs",
+        "top_logprobs",
+        # The model's own limit is the default, so these only make an answer shorter.
+        "max_tokens",
+        "max_completion_tokens",
+        "max_output_tokens",
+    }
+)
+"""What every client of chats needs; it costs nothing more and changes no rule."""
+
+_FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
+    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
+    "text": {"verbosity": "verbosity", "format": "response_format"},
+}
+"""Fields of the API's objects, with the keys that mean the same."""
+
+_SETTINGS = frozenset(
+    {
+        *(row.request_key for row in PARAMETERS.values() if row.request_key),
+        "query",
+        "reasoning_effort",
+        "reasoning_summary",
+        "verbosity",
+    }
+).union(ANSWER_KEYS, ACCOUNT_KEYS, _FIELD_KEYS)
+"""The keys that mean something here if they are opened. Others, such as `store`, are
+dropped whatever the setting says, so the log does not name it for them."""
+
+
+def find_unknown_keys(may_set: str) -> str:
+    """Return the message about words of `caller_may_set` that name no key, if any."""
+    known = _SETTINGS | _CHAT_KEYS
+    advice = "No key that requests may set has such a name."
+    return unknown_words(MAY_SET_KEY, comma_list(may_set.lower()), known, advice)
+
+
+def select_keys(
+    body: Mapping[str, Any], may_set: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Return what a request may set, and the names of the settings left out.
+
+    `may_set` is `caller_may_set` of EXPERT_JSON.
+    """
+    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
+    kept: dict[str, Any] = {}
+    refused: set[str] = set()
+    for key, value in body.items():
+        if key in allowed:
+            kept[key] = value
+        elif key in _FIELD_KEYS and isinstance(value, Mapping):
+            fields: dict[str, Any] = {}
+            for field, field_value in value.items():
+                setting = _FIELD_KEYS[key].get(field, key)
+                if setting in allowed:
+                    fields[field] = field_value
+                else:
+                    refused.add(setting)
+            kept[key] = fields
+        elif value is not None:
+            refused.add(key)
+    return kept, sorted(refused & _SETTINGS)
 
 
 # --------------------------------------------------------------------------------------
@@ -31256,7 +31284,7 @@ _WHEELS = "wheels"
 def usable_settings(valves: Valves) -> ValveSettings:
     """Return what the valves say, as the environment of this server allows it.
 
-    The problems begin with what is inactive.
+    The problems begin with words that open nothing to requests, and what is inactive.
     """
     settings = read_valve_settings(valves)
     allowed = _allowed_entries()
@@ -31276,7 +31304,9 @@ def usable_settings(valves: Valves) -> ValveSettings:
     if sandbox.wheels.strip() and _WHEELS not in allowed:
         sandbox = sandbox.model_copy(update={_WHEELS: ""})
         inactive.append(_WHEELS)
-    problems = [_inactive_valve(valves, name) for name in inactive]
+    unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
+    problems = [unknown_keys] if unknown_keys else []
+    problems += [_inactive_valve(valves, name) for name in inactive]
     return settings._replace(
         valves=valves.model_copy(update={**disabled, **secrets}),
         sandbox=sandbox,
@@ -31341,9 +31371,8 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         if secret != stored:
             changed[_HEADERS] = secret
     else:
-        usable: dict[str, Any] = {}
+        usable = dict(headers)
         for name, value in headers.items():
-            usable[name] = value
             if isinstance(value, str):
                 usable[name] = _usable_secret(value, _HEADERS, allowed)
         if usable != headers:
@@ -31481,8 +31510,6 @@ class PipelineCall(NamedTuple):
     log: AgentLog
     caller: PipelineCaller = PipelineCaller()
     attached: AttachedToChat = AttachedToChat()
-    notices: tuple[str, ...] = ()
-    """For administrators."""
 
     @property
     def valves(self) -> Valves:
@@ -31518,38 +31545,13 @@ def build_agent_request(
 
     `offer` has the tools that run here; `store_file` gives their files to the user.
     """
-    log = call.log
     shared = call.shared
-    valves = call.valves
-    expert = call.settings.expert
     parameters = _build_parameters(call)
     messages = call.messages
     if not call.caller.task:
         messages = replace_query(messages, call.choose_text("query", ""))
     asked = shared.listed.as_listed(resolve_model(parameters.model), endpoint)
     model = answering_model(asked, endpoint)
-
-    # The page shows the last one, so the most serious one comes last.
-    notices: dict[str, str] = {}
-    end_of_model = retirement(asked, endpoint)
-    if end_of_model:
-        notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
-        if shared.logged.first_time(end_of_model):
-            log.warn(end_of_model)
-    if call.caller.is_admin:
-        problems = (*offer.problems, *call.notices)
-        notices |= {problem: problem for problem in problems if problem}
-
-    def take_notices() -> list[str]:
-        is_new = shared.notices.first_time
-        return [notice for name, notice in notices.items() if is_new(name)]
-
-    limits = Limits(
-        timeouts=request_timeouts(expert, model),
-        retries=RetryPolicy(expert.max_retries),
-        keeps_tagged_thoughts=parameters.emit_intermediate_thoughts,
-        context_window=model.facts.context_window,
-    )
     return AgentRequest(
         strategy=call.strategy,
         model=model,
@@ -31557,19 +31559,57 @@ def build_agent_request(
         messages=messages,
         body=call.body,
         endpoint=endpoint,
-        connections=shared.connections,
         signing_secret=signing_secret(endpoint.api_key),
-        limits=with_chosen_tags(limits, call.attached.tags),
         settings=_build_request_settings(call, endpoint, model),
         own_tools=_build_tool_settings(call, offer.tools, store_file),
-        take_notices=take_notices,
+        take_notices=_find_notices(call, retirement(asked, endpoint), offer.problems),
         caller=call.caller,
         has_wish=call.attached.has_wish,
-        log=log,
-        debug=valves.DEBUG,
+        log=call.log,
+        debug=call.valves.DEBUG,
         repairs=shared.repairs,
         pictures=shared.pictures,
     )
+
+
+def _find_notices(
+    call: PipelineCall, end_of_model: str, problems: Sequence[str]
+) -> Callable[[], list[str]]:
+    """Return what takes the notices above an answer that were not shown yet.
+
+    The page shows the last one, so the most serious one comes last.
+    """
+    shared = call.shared
+    notices: dict[str, str] = {}
+    if end_of_model:
+        notices[f"chat {call.caller.workspace}: {end_of_model}"] = end_of_model
+        call.log.warn_once(end_of_model, shared.logged)
+    if call.caller.is_admin:
+        told = filter(None, (*problems, *call.settings.problems))
+        notices |= {problem: problem for problem in told}
+
+    def take_notices() -> list[str]:
+        is_new = shared.notices.first_time
+        return [notice for name, notice in notices.items() if is_new(name)]
+
+    return take_notices
+
+
+def build_limits(call: PipelineCall, request: AgentRequest) -> Limits:
+    """Return the limits of a run."""
+    expert = call.settings.expert
+    limits = Limits(
+        timeouts=request_timeouts(expert, request.model),
+        retries=RetryPolicy(expert.max_retries),
+        context_window=request.model.facts.context_window,
+    )
+    return chat_limits(limits, request.parameters, call.attached.tags)
+
+
+def connect_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
+    """Return the Responses API at the request's endpoint."""
+    limits = build_limits(call, request)
+    return Attempts(request.endpoint, call.shared.connections, limits)
 
 
 def _build_parameters(call: PipelineCall) -> StrategyParameters:
@@ -31710,17 +31750,8 @@ _LISTENER_EVENTS: Mapping[type, str] = {
 }
 
 
-def _build_listener_chunk(
-    event: NewMessage | ToolCallRequested | ReadyForInput | StateChanged,
-) -> Chunk:
-    """Return an event for the host's listeners."""
-    return host_event(f"agent:{_LISTENER_EVENTS[type(event)]}", event._asdict())
-
-
-def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
+def _build_image_chunks(event: ToolOutput) -> Iterator[Chunk]:
     """Yield the pictures of a tool, which the host stores as files."""
-    if not isinstance(event, ToolOutput):
-        return
     images = [
         {"type": "image_url", "image_url": {"url": url}}
         for url in event.card.get("images", ())
@@ -31729,48 +31760,31 @@ def _build_image_chunks(event: RunEvent) -> Iterator[Chunk]:
         yield {"choices": [{"index": 0, "delta": {"images": images}}]}
 
 
-def _read_note(event: RunEvent) -> str:
-    """Return what the user reads of the files of a tool; empty for other events."""
-    if not isinstance(event, ToolOutput):
-        return ""
-    return "\n\n".join(event.card.get("notes", ()))
-
-
 def _build_step_chunk(event: StepStarted | StepEnded, *, asks: bool) -> Chunk:
     """Return a step of the log; the host stores the ends as status lines.
 
     The line stays above the question of a round that `asks` the user.
     """
-    fields: dict[str, Any]
+    step = event if isinstance(event, StepStarted) else event.step
+    names = {"id": step.id, "kind": step.kind, "label": step.label}
+    detail = {"detail": event.detail} if event.detail else {}
     if isinstance(event, StepStarted):
-        fields = {
-            "id": event.id,
-            "kind": event.kind,
-            "label": event.label,
-            "parent": event.parent,
-            "status": "start",
-        }
-        if event.detail:
-            fields["detail"] = event.detail
-        return host_event("agent:log", fields)
+        begun = {**names, "parent": event.parent, "status": "start", **detail}
+        return host_event("agent:log", begun)
     line = describe_step(event)
-    if asks and event.step.kind == "round":
+    if asks and step.kind == "round":
         line = "Waiting for your answer"
-    fields = {
+    fields: dict[str, Any] = {
         "description": line,
         "done": True,
         "action": "agent_log",
-        "id": event.step.id,
-        "kind": event.step.kind,
-        "label": event.step.label,
+        **names,
         "status": "finish",
         "seconds": round(event.seconds, 3),
     }
     if event.usage:
         fields["tokens"] = event.usage.total
-    if event.detail:
-        fields["detail"] = event.detail
-    return host_event("status", fields)
+    return host_event("status", {**fields, **detail})
 
 
 class HostRenderer:
@@ -31822,19 +31836,23 @@ class HostRenderer:
                 yield closing_chunk(line, event.metadata.wire())
             case AnswerReport():
                 yield from self._native.render(event)
-            case ToolCallRequested():
-                yield _build_listener_chunk(event)
-                yield from self._render_note(call_above_card(event))
-            case StateChanged() | NewMessage() | ReadyForInput():
+            case StateChanged() | NewMessage() | ReadyForInput() | ToolCallRequested():
                 if isinstance(event, StateChanged):
                     self._asks = event.state == "waiting_for_confirmation"
-                yield _build_listener_chunk(event)
+                name = _LISTENER_EVENTS[type(event)]
+                yield host_event(f"agent:{name}", event._asdict())
+                if isinstance(event, ToolCallRequested):
+                    yield from self._render_note(call_above_card(event))
             case _:
                 if isinstance(event, RunDone):
                     self._run_end = event
                 yield from self._render_shown(self._texts.feed(event))
-                yield from self._render_note(_read_note(event))
-                yield from _build_image_chunks(event)
+                if isinstance(event, ToolOutput):
+                    # What the user reads of the files of a tool.
+                    yield from self._render_note(
+                        "\n\n".join(event.card.get("notes", ()))
+                    )
+                    yield from _build_image_chunks(event)
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
@@ -31923,7 +31941,9 @@ class ClientRenderer:
                     elif isinstance(shown, RunDone):
                         self._run_end = shown
                     yield from self._chunks.render(shown)
-                note = _read_note(event)
+                if not isinstance(event, ToolOutput):
+                    return
+                note = "\n\n".join(event.card.get("notes", ()))
                 if note:
                     index = self._texts.new_index()
                     said = TextDelta(index, "reasoning", 0, note)
@@ -31976,7 +31996,6 @@ def program_failure(
 
 DONE_LINE = "data: [DONE]"
 
-_Events = AsyncGenerator[AgentEvent, None]
 _Renderer = HostRenderer | ClientRenderer
 
 
@@ -32006,8 +32025,8 @@ async def _stream_answer(
                     for chunk in view.render(task_event):
                         yield readable_chunk(chunk, call.caller)
         else:
-            async with _open_run(call, client) as (events, renderer):
-                async for event in events:
+            async with aclosing(_run_events(call, client)) as events:
+                async for renderer, event in events:
                     for chunk in renderer.show(event):
                         yield readable_chunk(chunk, call.caller)
     except Exception as error:  # raised, it would take away what has been shown
@@ -32023,8 +32042,8 @@ async def answer_once(call: PipelineCall) -> Any:
         if call.caller.task:
             result = await _run_task(call)
         else:
-            async with _open_run(call) as (events, renderer):
-                async for event in events:
+            async with aclosing(_run_events(call, None)) as events:
+                async for renderer, event in events:
                     for _ in renderer.show(event):
                         pass
             result = renderer.result(call.caller.host_model)
@@ -32061,21 +32080,19 @@ def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
     return log_refusal(call.log, call.strategy, model, error)
 
 
-@asynccontextmanager
-async def _open_run(
-    call: PipelineCall, client: ChunkRenderer | None = None
-) -> AsyncGenerator[tuple[_Events, _Renderer], None]:
-    """Open the tools of an answer; give the agent's events and their renderer.
+async def _run_events(
+    call: PipelineCall, client: ChunkRenderer | None
+) -> AsyncGenerator[tuple[_Renderer, AgentEvent], None]:
+    """Yield the events of an agent's answer, each with what renders all of them.
 
     The renderer of a program continues that of a `client`, if there is one.
     """
     caller = call.caller
     log = call.log
-    valves = call.valves
-    endpoint = build_endpoint(valves, log)
+    endpoint = build_endpoint(call.valves, log)
     key = WorkspaceKey(caller.user_id, caller.chat_id or log.run_id)
     attached = call.attached.files
-    host_files = open_host_files(valves, caller.user_id, attached, log)
+    host_files = open_host_files(call.valves, caller.user_id, attached, log)
     lend_tools = call.shared.own_tools.lend_tools
     async with (
         aclosing(host_files) as files,
@@ -32083,13 +32100,13 @@ async def _open_run(
     ):
         store_file = files.store if caller.is_open_webui else None
         request = build_agent_request(call, endpoint, offer, store_file)
-        expert = call.settings.expert
-        audit = open_audit_log(expert, log, endpoint.host)
+        audit = AuditLog(call.settings.expert, log, endpoint.host)
 
         def note_request(sent: ResponsesRequest) -> None:
-            if audit:
-                audit.note_request(sent)
-            _log_left_out(call, sent)
+            audit.note_request(sent)
+            of_agents = {row.request_key for row in PARAMETERS.values()}
+            asked = {key: call.body[key] for key in call.body if key not in of_agents}
+            log_unsent_parameters(log, caller, asked, sent, call.shared.logged)
 
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
@@ -32105,37 +32122,18 @@ async def _open_run(
         else:
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
-        async def reported_events() -> _Events:
-            async with aclosing(run_agent(request, on_request=note_request)) as events:
-                async for event in events:
-                    if isinstance(event, RunDone):
-                        yield _reported(call, event, audit)
-                    else:
-                        yield event
-
-        async with aclosing(reported_events()) as events:
-            yield events, renderer
+        connect = partial(connect_provider, call)
+        async with aclosing(run_agent(request, connect, note_request)) as events:
+            async for event in events:
+                if isinstance(event, RunDone):
+                    yield renderer, _reported(call, event, audit)
+                else:
+                    yield renderer, event
 
 
-def _log_left_out(call: PipelineCall, sent: ResponsesRequest) -> None:
-    """Log what is asked for and not sent, each once a day for a caller."""
-    of_agents = {row.request_key for row in PARAMETERS.values()}
-    asked = {key: call.body[key] for key in call.body if key not in of_agents}
-    reasons, errors = left_out_parameters(asked, sent)
-    who = call.caller.name_in_log
-    is_new = call.shared.logged.first_time
-    line = left_out_line(who, reasons, is_new, "")
-    if line:
-        call.log.note(line)
-    for error in errors:
-        if is_new(f"{who}: {error}"):
-            call.log.warn(f"{who}: {error}")
-
-
-def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog | None) -> RunDone:
+def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
-    if audit:
-        audit.note_end(ended)
+    audit.note_end(ended)
     is_admin = call.caller.reads_reasons
     ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
     # Nothing here compares a request with that of an earlier response.
@@ -32174,10 +32172,10 @@ async def _task_events(call: PipelineCall) -> RunEvents:
     scope = repair_scope(endpoint, request.model, call.caller.user_id)
     learning = RepairLearning(memory, scope, is_as_configured)
     repaired = request.model_copy(update={"repairs": memory.repairs(scope)})
-    audit = open_audit_log(call.settings.expert, log, endpoint.host)
-    if audit:
-        audit.note_request(repaired)
-    events = run(repaired, endpoint, call.shared.connections, question.limits)
+    audit = AuditLog(call.settings.expert, log, endpoint.host)
+    audit.note_request(repaired)
+    limits = build_limits(call, question)
+    events = run(repaired, endpoint, call.shared.connections, limits)
     async with aclosing(events):
         async for event in events:
             learning.note(event)
@@ -32211,92 +32209,6 @@ def _build_task(
         at_own_effort=at_own_effort,
         stream=question.settings.stream,
     )
-
-
-# --------------------------------------------------------------------------------------
-# gpt5_agent.shell.callers
-#
-# What a caller may set; the rest is the administrator's.
-#
-# Whoever may chat writes the body of a request: a user on Open WebUI's page through
-# custom parameters, or any client of the Pipelines server.
-# --------------------------------------------------------------------------------------
-
-
-_CHAT_KEYS = frozenset(
-    {
-        "model",
-        "messages",
-        "stream",
-        # The sender runs these tools: only functions are offered to the model.
-        "tools",
-        "tool_choice",
-        "response_format",
-        "json_schema",
-        "stop",
-        "temperature",
-        "top_p",
-        "logprobs",
-        "top_logprobs",
-        # The model's own limit is the default, so these only make an answer shorter.
-        "max_tokens",
-        "max_completion_tokens",
-        "max_output_tokens",
-    }
-)
-"""What every client of chats needs; it costs nothing more and changes no rule."""
-
-_FIELD_KEYS: Mapping[str, Mapping[str, str]] = {
-    "reasoning": {"effort": "reasoning_effort", "summary": "reasoning_summary"},
-    "text": {"verbosity": "verbosity", "format": "response_format"},
-}
-"""Fields of the API's objects, with the keys that mean the same."""
-
-_SETTINGS = frozenset(
-    {
-        *(row.request_key for row in PARAMETERS.values() if row.request_key),
-        "query",
-        "reasoning_effort",
-        "reasoning_summary",
-        "verbosity",
-    }
-).union(ANSWER_KEYS, ACCOUNT_KEYS, _FIELD_KEYS)
-"""The keys that mean something here if they are opened. Others, such as `store`, are
-dropped whatever the setting says, so the log does not name it for them."""
-
-
-def find_unknown_keys(may_set: str) -> str:
-    """Return the message about words of `caller_may_set` that name no key, if any."""
-    known = _SETTINGS | _CHAT_KEYS
-    advice = "No key that requests may set has such a name."
-    return unknown_words(MAY_SET_KEY, comma_list(may_set.lower()), known, advice)
-
-
-def select_keys(
-    body: Mapping[str, Any], may_set: str
-) -> tuple[dict[str, Any], list[str]]:
-    """Return what a request may set, and the names of the settings left out.
-
-    `may_set` is `caller_may_set` of EXPERT_JSON.
-    """
-    allowed = _CHAT_KEYS.union(comma_list(may_set.lower()))
-    kept: dict[str, Any] = {}
-    refused: set[str] = set()
-    for key, value in body.items():
-        if key in allowed:
-            kept[key] = value
-        elif key in _FIELD_KEYS and isinstance(value, Mapping):
-            fields: dict[str, Any] = {}
-            for field, field_value in value.items():
-                setting = _FIELD_KEYS[key].get(field, key)
-                if setting in allowed:
-                    fields[field] = field_value
-                else:
-                    refused.add(setting)
-            kept[key] = fields
-        elif value is not None:
-            refused.add(key)
-    return kept, sorted(refused & _SETTINGS)
 
 
 # --------------------------------------------------------------------------------------
@@ -32368,7 +32280,7 @@ class Pipeline:
             limiter.total_tokens = max(limiter.total_tokens, _MIN_THREADS)
         log = _new_log()
         settings = usable_settings(self.valves)
-        self._find_notices(settings, log)
+        self._log_problems(settings, log)
         for read in (read_guide, partial(build_endpoint, log=log)):
             try:
                 read(settings.valves)
@@ -32411,10 +32323,9 @@ class Pipeline:
         log = _new_log()
         kept, left_out = select_keys(body, settings.expert.caller_may_set)
         reasons = dict.fromkeys(left_out, "")
-        is_new = self._shared.logged.first_time
-        line = left_out_line(caller.name_in_log, reasons, is_new)
-        if line:
-            log.warn(line)
+        logged = self._shared.logged
+        log_left_out(log, caller, reasons, logged, PERMISSION_ADVICE)
+        self._log_problems(settings, log)
         call = PipelineCall(
             strategy=model_id,
             messages=messages,
@@ -32424,7 +32335,6 @@ class Pipeline:
             log=log,
             caller=caller,
             attached=read_attached(body),
-            notices=self._find_notices(settings, log),
         )
         sender = caller.user_id or str(value_at(body, "user", "id") or "")
         try:
@@ -32444,18 +32354,13 @@ class Pipeline:
             pieces: list[AnswerPiece] = [*failed_stream(call, error), DONE_LINE]
             return iter(pieces)
 
-    def _find_notices(self, settings: ValveSettings, log: AgentLog) -> tuple[str, ...]:
-        """Return, and log once, what is wrong with the valves."""
-        unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
-        messages = [*filter(None, [unknown_keys]), *settings.problems]
-        for message in messages:
-            if self._shared.logged.first_time(message):
-                log.warn(message)
-        return tuple(messages)
+    def _log_problems(self, settings: ValveSettings, log: AgentLog) -> None:
+        """Log once what is wrong with the valves."""
+        for message in settings.problems:
+            log.warn_once(message, self._shared.logged)
 
 
 def _new_log() -> AgentLog:
-    """Return a log whose lines have an id of their own."""
     return AgentLog(new_ulid()[-10:])
 
 

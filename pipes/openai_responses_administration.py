@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.5.0
+version: 1.6.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -162,6 +162,20 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def repeats_a_name(text: str) -> bool:
+    """Say whether a JSON text has a name twice in an object: readers take either."""
+    has_repeated = False
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        fields = dict(pairs)
+        has_repeated = has_repeated or len(fields) < len(pairs)
+        return fields
+
+    json.loads(text, object_pairs_hook=read_object)
+    return has_repeated
+
+
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; None for anything else.
 
@@ -218,7 +232,7 @@ def json_size(value: object, most: int) -> int:
         for parent in level:
             size += _VALUE_SIZE * len(parent)
             parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
-            if size <= most:
+            if size <= most:  # else the texts need no look
                 size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
@@ -474,8 +488,6 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-_MAX_WAIT_WORDS = 2000
-"""Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
@@ -490,7 +502,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
 
 
@@ -540,7 +552,8 @@ def told_wait(seconds: float) -> str:
 
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
-
+_MAX_SEARCHED = 2000
+"""Characters of a message."""
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
@@ -596,6 +609,11 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
+    def beginning(self) -> str:
+        """The words that tell its cause; what follows them may quote a chat."""
+        return self.message[:_MAX_SEARCHED]
+
+    @property
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
@@ -603,7 +621,7 @@ class ApiError(NamedTuple):
     @property
     def wait(self) -> float | None:
         """The seconds to wait that its words or a field name, None if there are none."""
-        wait = wait_in_words(self.message)
+        wait = wait_in_words(self.beginning)
         if wait is None and self.reset is not None:
             return seconds_until(self.reset)
         return wait
@@ -831,9 +849,10 @@ def read_api_error(wire: object) -> ApiError:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
-    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
-    # names no place; the API's may quote what looks like a body.
-    raw = as_text(metadata.get("raw"))
+    # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
+    # in its own message (BerriAI/litellm 34788). A gateway's own error names no place;
+    # the API's may quote what looks like a body.
+    raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
@@ -847,8 +866,10 @@ def read_api_error(wire: object) -> ApiError:
     says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
     printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
     if printed:
-        message = printed[2] or message
-        fields = {**fields, "code": printed[1]}
+        message = printed[2] or printed[4] or message
+        fields = {**fields, "code": printed[1] or printed[3]}
+        if fields.get("type") in CODES_FOR_ANYTHING:
+            del fields["type"]
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -955,6 +976,7 @@ _CODES_OF_WORDS = (
         r"|invalid image input\Z|Unable to process input image\b"
         r"|Unable to submit request because it has a mimeType parameter with value image/"
         # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|\S{1,99}\.media_type: Input should be 'image/"
         r"|(?:\S{1,99}: )?(?:Could not process image"
         r"|Image does not match the provided media))",
         "invalid_image_format",
@@ -966,8 +988,11 @@ _CODES_OF_WORDS = (
         r"\AUser location is not supported for the API",
         "unsupported_country_region_territory",
     ),
-    # LM Studio, with a status of 400
-    (r"\AThe model has crashed", "internal_error"),
+    # LM Studio and Cloudflare's gateway (cloudflare/ai 436), with a status of 400
+    (
+        r"\A(?:The model has crashed|Failed to get response from provider\Z)",
+        "internal_error",
+    ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
@@ -985,7 +1010,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
     # DIAL, next to a server's own words (epam/statgpt-backend 199)
-    values.append(wait_in_words(as_text(fields.get("display_message"))))
+    words = as_text(fields.get("display_message"))
+    values.append(wait_in_words(words[:_MAX_SEARCHED]))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -1045,8 +1071,15 @@ def _innermost_error(wire: object) -> object:
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error under the names that most servers give them."""
     error = _innermost_error(wire)
-    if _are_issues(error):
-        return _read_issues(as_list(error))
+    if _are_issues(error):  # of what Zod found, the first counts
+        issue = as_list(error)[0]
+        keys = [*_find_place(issue, ())]
+        code = None
+        if issue.get("code") == "unrecognized_keys":
+            code = "unknown_parameter"
+            keys += as_list(issue.get("keys"))[:1]
+        place = _join_place(keys)
+        return {"message": issue.get("message"), "code": code, "param": place}
     if isinstance(error, str):
         return {"message": error}
     fields = as_mapping(error)
@@ -1071,7 +1104,9 @@ def _error_fields(wire: object) -> JsonObject:
         inner = _error_fields(fields["message"])
         param = fields.get("param") or inner.get("param")
         return {**fields, "message": inner.get("message"), "param": param}
-    return fields
+    # codex2api has the place next to its words; Databricks has another name for the code.
+    place = value_at(fields, "details", "field")
+    return {"param": place, "code": fields.get("error_code"), **fields}
 
 
 def _read_error_word(value: object) -> str:
@@ -1128,17 +1163,6 @@ def _are_issues(value: object) -> bool:
     )
 
 
-def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
-    """Return words, code and place of the first of what Zod found."""
-    issue = issues[0]
-    keys = [*_find_place(issue, ())]
-    code = None
-    if issue.get("code") == "unrecognized_keys":
-        code = "unknown_parameter"
-        keys += as_list(issue.get("keys"))[:1]
-    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
-
-
 def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     """Return the keys of the place that an issue names.
 
@@ -1165,18 +1189,17 @@ def _join_place(keys: Iterable[object]) -> str:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
         if _PATH_STEP.fullmatch(step):
             path += step
-    return path.removeprefix(".")
+    # One that begins with a number names no field of a request (LM Studio).
+    return "" if path.startswith("[") else path.removeprefix(".")
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
-        try:
+        with suppress(ValueError):
             issues = load_json(text[:_MAX_INNER_BODY])
-        except ValueError:
-            return None
-        if _are_issues(issues):
-            return read_api_error({"error": issues})
+            if _are_issues(issues):
+                return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         rows: list[JsonObject] = []
         for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
@@ -1194,7 +1217,8 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    if told and inner is None:  # the package for Go prints the error without a body
+    # The package for Go prints the error without a body; FastAPI has another name.
+    if inner is None and (told or as_mapping(body).get("detail")):
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
@@ -1235,9 +1259,12 @@ _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z
 Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+    r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
+    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body.
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
+(anomalyco/opencode 50818).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -1558,7 +1585,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return _host_of(self.base_url)
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, message: str) -> str:
         """Return the `message` about OpenAI as one about this server."""
@@ -1659,11 +1686,6 @@ class Endpoint:
 
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
-def _host_of(base_url: str) -> str:
-    return urlsplit(_normalize_base_url(base_url)).hostname or ""
-
-
-@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
@@ -1809,11 +1831,17 @@ class EntraTokens:
         async with self._lock:
             token = self._known.get(scope, _NO_ENTRA_TOKEN)
             if token.seconds_left < _RENEWED_BEFORE:
+                # Who waited while another request failed does not wait once more.
                 failed_scope, reason = self._failure
                 if self._failures > earlier_failures and failed_scope == scope:
                     raise InvalidRequest(reason)
                 try:
-                    token = await self._renew(token, scope)
+                    text, end = await asyncio.to_thread(self._ask, scope)
+                    # The package gives the same one again until it has ended by the clock
+                    # of the day: it holds no longer than was known of it.
+                    if text != token.text:
+                        last_moment = monotonic_seconds() + end - unix_seconds()
+                        token = _EntraToken(text, end, last_moment)
                 except InvalidRequest as error:
                     if token.seconds_left <= 0:
                         self._failures += 1
@@ -1826,19 +1854,8 @@ class EntraTokens:
                 self._known[scope] = token
         return token.text
 
-    async def _renew(self, token: _EntraToken, scope: str) -> _EntraToken:
-        """Return the next token; raises InvalidRequest.
-
-        The package gives the same one again until it has ended by the clock of the
-        day: it holds no longer than was known of it.
-        """
-        text, end = await asyncio.to_thread(self._ask, scope)
-        if text == token.text:
-            return token
-        return _EntraToken(text, end, monotonic_seconds() + end - unix_seconds())
-
     def _ask(self, scope: str) -> tuple[str, int]:
-        """Return a token and its last second."""
+        """Return a token and its last second; raises InvalidRequest."""
         try:
             if self._credential is None:
                 identity = import_module("azure.identity")
@@ -1996,17 +2013,13 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or find_certain_cause(error) == NO_CREDIT
 
 
-_REJECTED_CODES = (
-    "invalid_request",
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
+_REJECTED_CODE = re.compile(
+    r"(?:bad|invalid|unknown|unsupported|missing)[_-]?(?:required_)?"
+    r"(?:request|argument|parameter|type|value)(?:_?error|_value)?",
+    re.IGNORECASE,
 )
-"""Codes and types that say that the request itself cannot be answered."""
+"""Codes and types that say that the request itself cannot be answered, at OpenAI and at
+others (`BadRequestError` at vLLM, `InvalidParameter` at DashScope and Volcengine)."""
 _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
 """The words for it without a code: xAI's of a schema."""
 
@@ -2014,7 +2027,8 @@ _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORE
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
+    names = (error.code or "", error.type or "")
+    if any(map(_REJECTED_CODE.fullmatch, names)) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -2120,7 +2134,7 @@ _PHRASES = (
         r"|`inputs` must have less than"
         # Volcengine; Cohere.
         r"|exceed max message tokens|too many tokens: size limit exceeded"
-        r"|'input(\S*(content|text))?': (array|string) too long",
+        r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (
@@ -2134,9 +2148,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Copilot and Ollama.
+        # Databricks, Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -2216,6 +2231,8 @@ _CERTAIN_PHRASES = (
         r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
         "output_parse_failed",
     ),
+    # llama.cpp, of a chat that its model's template does not take, as a 500
+    (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
     # provider; Azure; Workers AI; new-api
     (
@@ -2244,9 +2261,6 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-MAX_SEARCHED = 2000
-"""Characters of a message; what follows may quote a chat."""
-
 
 def find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says.
@@ -2256,7 +2270,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -2269,7 +2283,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
@@ -3235,6 +3249,7 @@ _KINDS = (
         items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
         refused_at_minimal=True,
         is_cited=True,
+        fee=0.0025,
     ),
     ToolKind(
         "mcp",
@@ -3305,7 +3320,7 @@ _KINDS = (
 )
 """In the order in which a request offers them: the prompt cache depends on it.
 
-The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+The types are those of openai-python 3.54.0, the fees are from LiteLLM 1.109.1
 (2026-11-21), what is refused at `minimal` from openai-agents.
 """
 
@@ -3980,7 +3995,6 @@ def drop_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def _drop_last_reasoning(items: list[Item]) -> None:
-    """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
 
@@ -4127,7 +4141,6 @@ def read_usage(
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
-    """Return what drawing took, None if it is not told."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -4167,8 +4180,8 @@ def read_dollars(value: object) -> float | None:
     return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
+_MAX_TOKENS = 10**9
+"""A count above that is none: no response has it, and sums have to fit a column."""
 
 
 def _read_count(value: Any) -> int:
@@ -4243,9 +4256,11 @@ def cost_of_run(
         return Cost(sum(stated))
     if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
         dollars *= _REGIONAL_FACTOR
-    dollars += sum(stated)
+    dollars += sum(stated)  # what a server says has its own prices in it
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
     dollars += fee * count_searches(usages, items)
+    makers = map(maker_of, items)
+    dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
     memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
@@ -4460,28 +4475,37 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+    r"\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
+the empty pattern of Braille, variation selectors."""
+_LONE_SELECTOR = re.compile(r"(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+"""The selector that makes an emoji of a symbol is common, one after each symbol."""
 
 
-def with_escapes(text: str) -> str:
+class _Escapes(dict[int, str]):
+    """What is shown of each character of a text, by its number.
+
+    A stranger may write megabytes of them, so each is looked at once.
+    """
+
+    def __missing__(self, number: int) -> str:
+        shown = chr(number)
+        if not shown.isprintable() or _SHOWS_NOTHING.match(shown):
+            shown = json.dumps(shown)[1:-1]  # as JSON writes it in ASCII
+        self[number] = shown
+        return shown
+
+
+def with_escapes(text: str, kept: str = "") -> str:
     """Return a text with escapes for what cannot be seen, or changes what is next to it.
 
     Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
+    hold a text of their own; a carriage return ends a block of code in Markdown. The
+    `kept` ones stay.
     """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
+    escapes = _Escapes({ord(character): character for character in kept})
+    return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
 _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
@@ -4491,9 +4515,6 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -4515,7 +4536,7 @@ def value_with_escapes(value: Any) -> Any:
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+        return with_escapes(value, kept="\n\t")
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -4616,7 +4637,7 @@ class Purchases(NamedTuple):
     answers: int = 0
     answer_money: int = 0
     searches: int = 0
-    """Calls, on the web."""
+    """Calls, on the web and in files."""
     search_money: int = 0
     images: int = 0
     image_money: int = 0
@@ -5413,12 +5434,20 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
         mistakes.append(f"USER_LIMITS_JSON {whole}.")
     else:
         rows = load_json(text)
-        rules = [
-            _read_rule(row) for row in (rows if isinstance(rows, list) else [rows])
-        ]
-        for number, rule in enumerate(rules, 1):
-            if isinstance(rule, UnreadableRule):
-                mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {rule.mistake}.")
+        rules = []
+        for number, row in enumerate(rows if isinstance(rows, list) else [rows], 1):
+            mistake = ""
+            try:
+                rule = LimitRule.model_validate(row)
+                has_amount = rule.money is not None or rule.tokens is not None
+                if has_amount and not rule.per:
+                    mistake = "`per` is missing (day, week or month)"
+            except ValidationError as error:
+                mistake = describe_mistake(error, LimitRule)
+            if mistake:
+                rule = _unreadable_rule(row, mistake)
+                mistakes.append(f"Rule {number} of USER_LIMITS_JSON: {mistake}.")
+            rules.append(rule)
     if not mistakes:
         return rules, ""
     named = " ".join(mistakes[:_MAX_NAMED])
@@ -5429,18 +5458,6 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
         '`[{"role": "user", "money": 5, "per": "month"}]`.'
     )
     return rules, problem
-
-
-def _read_rule(row: object) -> LimitRule:
-    """Return a rule; an amount without a period cannot be read."""
-    try:
-        rule = LimitRule.model_validate(row)
-    except ValidationError as error:
-        return _unreadable_rule(row, describe_mistake(error, LimitRule))
-    has_amount = rule.money is not None or rule.tokens is not None
-    if has_amount and not rule.per:
-        return _unreadable_rule(row, "`per` is missing (day, week or month)")
-    return rule
 
 
 def _unreadable_rule(row: object, mistake: str) -> UnreadableRule:
@@ -5519,6 +5536,9 @@ def longest_ago(today: date) -> str:
 # --------------------------------------------------------------------------------------
 
 
+_AnswerEvent = TypeVar("_AnswerEvent")
+
+
 class UsageRow(NamedTuple):
     """What a user had of a model on a day; the names are those of the table.
 
@@ -5570,7 +5590,6 @@ def _add(table: str, counts: Sequence[str]) -> str:
 
 
 def _sums(counts: Sequence[str]) -> str:
-    """Return the columns of a sum."""
     return ", ".join(f"SUM({name}) AS {name}" for name in counts)
 
 
@@ -5624,6 +5643,8 @@ _NOT_COUNTED = "Usage is not counted: Open WebUI's database reports {}."
 
 _MAX_DUE = 10_000
 """Rows that wait for the database."""
+_LONGEST_MODEL = 200
+"""Characters of a model's name. A key of PostgreSQL has at most 2,704 bytes."""
 
 
 def sum_purchases(purchases: Iterable[Purchases]) -> Purchases:
@@ -5655,8 +5676,12 @@ class UsageTable:
         """What it added, until the database has said that it did."""
         self.problem = ""
         self._due: _Rows = {}
-        self._readers = Counter[str]()
-        """How many read the rows of a user now."""
+        self._read = set[str]()
+        """The users whose rows are read now."""
+        self._turns = WeakValueDictionary[str, asyncio.Lock]()
+        """Who may read the rows of a user."""
+        self.under_way = Counter[str]()
+        """How many answers of a user are under way, of those with a limit."""
         self._writer: asyncio.Task[None] | None = None
         self._known = WeakValueDictionary[int, KnownRows]()
         """What each answer that is under way knows, by its `id`."""
@@ -5670,9 +5695,9 @@ class UsageTable:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
                 known.append(row)
-        # A database refuses some characters, and with the row all that is written with
-        # it. Another server names its models as it likes.
-        storable = well_formed(row.model).replace("\0", "?")
+        # A database refuses some characters and long keys, and with the row all that is
+        # written with it. Another server names its models as it likes.
+        storable = well_formed(row.model[:_LONGEST_MODEL]).replace("\0", "?")
         if storable != row.model:
             row = row._replace(model=storable)
         self._add_due(row, bought)
@@ -5701,7 +5726,16 @@ class UsageTable:
         The rows of a user wait while that user's are read.
         """
         try:
-            await self._settle()
+            if self._unsure:  # was the last transaction made? If not, it is due
+                writer = {"id": self._id}
+                [[written]] = await _run_with_tables(
+                    (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
+                )
+                unsure = self._unsure
+                self._unsure = []
+                if written != self._number:
+                    for row, bought in unsure:
+                        self._add_due(row, bought)
         except Exception as error:
             self.problem = _NOT_COUNTED.format(type(error).__name__)
             return
@@ -5735,20 +5769,6 @@ class UsageTable:
         if self._keys_to_write():
             self._writer = asyncio.create_task(self._write())
 
-    async def _settle(self) -> None:
-        """Find out whether the last transaction was made; what it added is due if not."""
-        if not self._unsure:
-            return
-        writer = {"id": self._id}
-        [[written]] = await _run_with_tables(
-            (_AWAIT_WRITER, writer), (_LAST_NUMBER, writer)
-        )
-        unsure = self._unsure
-        self._unsure = []
-        if written != self._number:
-            for row, bought in unsure:
-                self._add_due(row, bought)
-
     def _unwritten(self) -> list[tuple[UsageRow, Purchases]]:
         """Return what is not in the tables, as far as this server knows."""
         rows = dict(self._due)
@@ -5757,7 +5777,19 @@ class UsageTable:
         return [*rows.values()]
 
     def _keys_to_write(self) -> list[tuple[str, str, str]]:
-        return [key for key in self._due if not self._readers[key[0]]]
+        return [key for key in self._due if key[0] not in self._read]
+
+    async def while_under_way(
+        self, user_id: str, events: AsyncGenerator[_AnswerEvent, None]
+    ) -> AsyncGenerator[_AnswerEvent, None]:
+        """Yield the events of an answer, which is under way until they end."""
+        self.under_way[user_id] += 1
+        try:
+            async with aclosing(events):
+                async for event in events:
+                    yield event
+        finally:
+            self.under_way -= Counter([user_id])  # without those who have none left
 
     async def flush(self) -> None:
         """Wait until what is due now was written, or could not be.
@@ -5824,18 +5856,19 @@ class UsageTable:
     @asynccontextmanager
     async def _reading(self, user_id: str) -> AsyncGenerator[None, None]:
         """Hold back what is added for a user: each row is either stored or still due."""
-        await self.flush()
-        self._readers[user_id] += 1
-        try:
-            if self._writer:  # it may have begun with rows of this user
-                await asyncio.wait([self._writer])
-            yield
-        finally:
-            self._readers[user_id] -= 1
-            if not self._readers[user_id]:
-                del self._readers[user_id]
-            if self._due and not self.problem:
-                self._start_writer()
+        # One after the other: somebody who asks without a pause would never be written.
+        turn = self._turns.setdefault(user_id, asyncio.Lock())
+        async with turn:
+            await self.flush()
+            self._read.add(user_id)
+            try:
+                if self._writer:  # it may have begun with rows of this user
+                    await asyncio.wait([self._writer])
+                yield
+            finally:
+                self._read.remove(user_id)
+                if self._due and not self.problem:
+                    self._start_writer()
 
     async def _select(self, sql: str, **values: object) -> list[UsageRow]:
         """Return rows of the first table."""
@@ -5956,15 +5989,10 @@ def day_picture(
 
     `saved` is what the cache saved on a day; a line shows the sum of both.
     """
-    # The models that cost the most have their own colors, all others share one.
-    money_of_models = Counter[str]()
-    for row in rows:
-        money_of_models[row.model] += row.money
-    named = [name for name, money in money_of_models.most_common(len(_COLORS)) if money]
+    named, others = _models_by_money(rows)
     if not named:
         return ""
     scale = {"domain": list(named), "range": list(_COLORS[: len(named)])}
-    others = sum(money > 0 for money in money_of_models.values()) - len(named)
     if others:
         scale["domain"].append(plural(others, "other model"))
         scale["range"].append(_COLOR_OF_OTHERS)
@@ -5983,18 +6011,8 @@ def day_picture(
         whole[(date.fromisoformat(day) - since).days // step] += money
 
     start = (since - date(1970, 1, 1)).days * _DAY_MS
-    end = start + days * _DAY_MS
-    every = ceil(days / _MOST_LABELS)
-    ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
-    x = {
-        "field": "from",
-        "type": "temporal",
-        "title": None,
-        "scale": {"type": "utc", "domain": [start, end], "nice": False},
-        "axis": {"format": "%-d %b", "values": ticks, "grid": False},
-    }
+    x = _day_axis(start, days)
     y = _money_axis(max(whole.values()))
-
     width = step * _DAY_MS
     from_place = {"calculate": f"{start} + {width} * datum.place", "as": "from"}
     lines = [
@@ -6007,16 +6025,9 @@ def day_picture(
     if any(money > 0 for money in saved.values()):
         title["subtitle"] = "The line: without the prompt cache"
         last = (days - 1) // step
-        outline = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
-        outline.append(f"{last + 1},{_dollars(whole[last])}")
-        layers.append(
-            {
-                "data": _inline_csv("place,dollars", outline),
-                "transform": [from_place],
-                "mark": _OUTLINE,
-                "encoding": {"x": x, "y": y},
-            }
-        )
+        lines = [f"{place},{_dollars(whole[place])}" for place in range(last + 1)]
+        lines.append(f"{last + 1},{_dollars(whole[last])}")
+        layers.append(_outline(lines, from_place, x, y))
     return _block(
         {
             "title": title,
@@ -6028,14 +6039,32 @@ def day_picture(
     )
 
 
-_OUTLINE = {
-    "type": "line",
-    "interpolate": "step-after",
-    "color": _TEXT,
-    "strokeWidth": 1.5,
-    "clip": True,
-}
-"""How what all would cost without the cache is drawn."""
+def _models_by_money(rows: Sequence[UsageRow]) -> tuple[list[str], int]:
+    """Return the models that cost the most, and how many others cost something.
+
+    The former have their own colors, all others share one.
+    """
+    money_of_models = Counter[str]()
+    for row in rows:
+        money_of_models[row.model] += row.money
+    most = money_of_models.most_common(len(_COLORS))
+    named = [name for name, money in most if money]
+    paid = sum(money > 0 for money in money_of_models.values())
+    return named, paid - len(named)
+
+
+def _day_axis(start: int, days: int) -> Layer:
+    """Return the axis of so many days, with labels of a few; `start` is in milliseconds."""
+    end = start + days * _DAY_MS
+    every = ceil(days / _MOST_LABELS)
+    ticks = [start + day * _DAY_MS + _DAY_MS // 2 for day in range(0, days, every)]
+    return {
+        "field": "from",
+        "type": "temporal",
+        "title": None,
+        "scale": {"type": "utc", "domain": [start, end], "nice": False},
+        "axis": {"format": "%-d %b", "values": ticks, "grid": False},
+    }
 
 
 def _money_axis(most: int) -> Layer:
@@ -6091,6 +6120,22 @@ def _bars(
                 },
             },
         },
+    }
+
+
+def _outline(lines: Sequence[str], from_place: Layer, x: Layer, y: Layer) -> Layer:
+    """Return the layer of what all would cost without the cache."""
+    return {
+        "data": _inline_csv("place,dollars", lines),
+        "transform": [from_place],
+        "mark": {
+            "type": "line",
+            "interpolate": "step-after",
+            "color": _TEXT,
+            "strokeWidth": 1.5,
+            "clip": True,
+        },
+        "encoding": {"x": x, "y": y},
     }
 
 
@@ -6401,32 +6446,27 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         return
     money = sum(row.money for row in rows)
     yield f"\n**{_money(money)}** for {plural(requests, 'request')}.\n"
-    saved = _cache_line(rows, parts)
-    if saved:
-        yield f"{saved}\n"
+    read = sum(row.input for row in rows)
+    if read:
+        # Some servers leave what was cached out of the input.
+        cached = min(sum(row.cached for row in rows), read)
+        line = (
+            f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+        )
+        if not parts.itemized:
+            line += " What that saved is not known of these days"
+        else:
+            what = "more" if parts.saved >= 0 else "less"
+            money_saved = _money(abs(parts.saved))
+            line += f" Without it, these days would have cost {money_saved} {what}"
+            if parts.cache_writes:
+                line += "; what writing to it costs is taken off"
+            if parts.itemized < requests:
+                line += f" (known of {parts.itemized:,} of {requests:,} requests)"
+        yield f"{line}.\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"
-
-
-def _cache_line(rows: Sequence[UsageRow], parts: Purchases) -> str:
-    """Return what the prompt cache saved; nothing without input."""
-    read = sum(row.input for row in rows)
-    cached = sum(row.cached for row in rows)
-    if not read:
-        return ""
-    # Some servers leave what was cached out of the input.
-    line = f"**{100 * min(cached, read) / read:.0f} %** of the input came from the prompt cache."
-    if not parts.itemized:
-        return f"{line} What that saved is not known of these days."
-    what = "more" if parts.saved >= 0 else "less"
-    line += f" Without it, these days would have cost {_money(abs(parts.saved))} {what}"
-    if parts.cache_writes:
-        line += "; what writing to it costs is taken off"
-    requests = sum(row.requests for row in rows)
-    if parts.itemized < requests:
-        line += f" (known of {parts.itemized:,} of {requests:,} requests)"
-    return f"{line}."
 
 
 def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:
@@ -6521,7 +6561,6 @@ def _day_text(day: date) -> str:
 
 
 def _days_text(first: date, last: date) -> str:
-    """Return a span of days in words."""
     if first == last:
         return f"{_day_text(last)} {last.year} (UTC)"
     year = "" if first.year == last.year else f" {first.year}"
@@ -6574,12 +6613,19 @@ def _csv_line(cells: _Cells) -> str:
 
 _OVERDRAFT = 1.1
 """The share of a limit at which an answer ends that began below it."""
+_MOST_AT_ONCE = 50
+"""The answers that a limit is enough for, one of which may take so much of it."""
 _NOT_READ = (
     "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
 )
 _NO_PRICE = (
     "Your usage is limited in money, and the price of {} is not known. An "
     "administrator has to set it in CUSTOM_MODEL_PRICING_JSON."
+)
+_USED_UP = "Your limit of {limit} is used up: {used} so far. It resets on {start} at 00:00 UTC."
+_MANY_AT_ONCE = (
+    "of your answers under way may use up your limit of {limit}. Ask again when one is "
+    "complete."
 )
 _NO_EFFORT = "This model has no effort that you may use. Choose another."
 
@@ -6635,19 +6681,16 @@ class UserLimits:
         has_money = any(rule.money is not None for rule in self.rules)
         if self._is_counted and has_money and not has_price:
             return _NO_PRICE.format(model)
-        reached = self._reached_limit(1)
+        under_way = self.table.under_way[self.facts["user_id"]] if self.table else 0
+        reached = self._reached_limit(1) or self._reached_limit(
+            1 - under_way / _MOST_AT_ONCE, f"{under_way} {_MANY_AT_ONCE}"
+        )
         if reached:
             return reached
-        return self.effort_refusal or self._model_refusal(model)
-
-    def _model_refusal(self, model: str) -> str:
-        """Return why a model is not allowed, or nothing.
-
-        A rule can name it as the API does, or as the pipe lists it. But a caller who
-        asks for the mode pro has another model than the listed one.
-        """
-        if self.has_given_model:
-            return ""
+        if self.effort_refusal or self.has_given_model:
+            return self.effort_refusal
+        # A rule can name the model as the API does, or as the pipe lists it. But a caller
+        # who asks for the mode pro has another model than the listed one.
         listed = self.facts["model"]
         resolved = resolve_model(listed)
         names = [model]
@@ -6714,7 +6757,7 @@ class UserLimits:
                 tokens = sum(row.input + row.output for row in rows)
                 yield _Budget(rule, rule.tokens, tokens, "{:,.0f} tokens".format)
 
-    def _reached_limit(self, share: float) -> str:
+    def _reached_limit(self, share: float, message: str = _USED_UP) -> str:
         """Return the message about a limit that is reached, or nothing.
 
         It is reached with this `share` of it. Of several the one with the longest
@@ -6730,9 +6773,10 @@ class UserLimits:
         rule, limit, used, as_text = max(
             reached, key=lambda budget: PERIOD_DAYS[budget.rule.per]
         )
-        return (
-            f"Your limit of {as_text(limit)} a {rule.per} is used up: {as_text(used)} so "
-            f"far. It resets on {next_start(rule.per, self.today)} at 00:00 UTC."
+        return message.format(
+            limit=f"{as_text(limit)} a {rule.per}",
+            used=as_text(used),
+            start=next_start(rule.per, self.today),
         )
 
     def notices(self) -> list[str]:
@@ -7101,7 +7145,11 @@ class Account:
         address: str,
         describe: Callable[[_Event], EventWords],
     ) -> AsyncGenerator[_Event, None]:
-        return self.telemetry.observe_run(events, model, address, describe)
+        events = self.telemetry.observe_run(events, model, address, describe)
+        limits = self.limits
+        if limits.table and limits.has_amounts:
+            return limits.table.while_under_way(limits.facts["user_id"], events)
+        return events
 
     async def observe_tool(
         self,
@@ -7200,10 +7248,6 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
     A cost that is not reported counts as none.
     """
     counts = read_usage(usage) or Usage()
-    cost = usage.get("cost")
-    dollars = 0.0
-    if isinstance(cost, int | float) and 0 < cost < _NO_COST:
-        dollars = min(float(cost), _MAX_DOLLARS)
     return UsageRow(
         user_id=as_text(user_id),
         day=utc_today().isoformat(),
@@ -7212,13 +7256,8 @@ def usage_row(user_id: object, model: str, usage: JsonObject) -> UsageRow:
         input=counts.input,
         cached=counts.cached,
         output=counts.output,
-        money=round(dollars * MILLIONTHS),
+        money=round((counts.cost or 0) * MILLIONTHS),
     )
-
-
-_MAX_DOLLARS = 1_000_000.0
-_NO_COST = 10**12
-"""What servers report may be anything; a column holds eight bytes."""
 
 
 # --------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.5.0
+version: 1.6.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -213,6 +213,20 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def repeats_a_name(text: str) -> bool:
+    """Say whether a JSON text has a name twice in an object: readers take either."""
+    has_repeated = False
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        fields = dict(pairs)
+        has_repeated = has_repeated or len(fields) < len(pairs)
+        return fields
+
+    json.loads(text, object_pairs_hook=read_object)
+    return has_repeated
+
+
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; None for anything else.
 
@@ -269,7 +283,7 @@ def json_size(value: object, most: int) -> int:
         for parent in level:
             size += _VALUE_SIZE * len(parent)
             parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
-            if size <= most:
+            if size <= most:  # else the texts need no look
                 size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
@@ -417,8 +431,6 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-_MAX_WAIT_WORDS = 2000
-"""Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
@@ -433,7 +445,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
 
 
@@ -483,7 +495,8 @@ def told_wait(seconds: float) -> str:
 
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
-
+_MAX_SEARCHED = 2000
+"""Characters of a message."""
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
@@ -539,6 +552,11 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
+    def beginning(self) -> str:
+        """The words that tell its cause; what follows them may quote a chat."""
+        return self.message[:_MAX_SEARCHED]
+
+    @property
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
@@ -546,7 +564,7 @@ class ApiError(NamedTuple):
     @property
     def wait(self) -> float | None:
         """The seconds to wait that its words or a field name, None if there are none."""
-        wait = wait_in_words(self.message)
+        wait = wait_in_words(self.beginning)
         if wait is None and self.reset is not None:
             return seconds_until(self.reset)
         return wait
@@ -774,9 +792,10 @@ def read_api_error(wire: object) -> ApiError:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
-    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
-    # names no place; the API's may quote what looks like a body.
-    raw = as_text(metadata.get("raw"))
+    # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
+    # in its own message (BerriAI/litellm 34788). A gateway's own error names no place;
+    # the API's may quote what looks like a body.
+    raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
@@ -790,8 +809,10 @@ def read_api_error(wire: object) -> ApiError:
     says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
     printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
     if printed:
-        message = printed[2] or message
-        fields = {**fields, "code": printed[1]}
+        message = printed[2] or printed[4] or message
+        fields = {**fields, "code": printed[1] or printed[3]}
+        if fields.get("type") in CODES_FOR_ANYTHING:
+            del fields["type"]
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -898,6 +919,7 @@ _CODES_OF_WORDS = (
         r"|invalid image input\Z|Unable to process input image\b"
         r"|Unable to submit request because it has a mimeType parameter with value image/"
         # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|\S{1,99}\.media_type: Input should be 'image/"
         r"|(?:\S{1,99}: )?(?:Could not process image"
         r"|Image does not match the provided media))",
         "invalid_image_format",
@@ -909,8 +931,11 @@ _CODES_OF_WORDS = (
         r"\AUser location is not supported for the API",
         "unsupported_country_region_territory",
     ),
-    # LM Studio, with a status of 400
-    (r"\AThe model has crashed", "internal_error"),
+    # LM Studio and Cloudflare's gateway (cloudflare/ai 436), with a status of 400
+    (
+        r"\A(?:The model has crashed|Failed to get response from provider\Z)",
+        "internal_error",
+    ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
@@ -928,7 +953,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
     # DIAL, next to a server's own words (epam/statgpt-backend 199)
-    values.append(wait_in_words(as_text(fields.get("display_message"))))
+    words = as_text(fields.get("display_message"))
+    values.append(wait_in_words(words[:_MAX_SEARCHED]))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -988,8 +1014,15 @@ def _innermost_error(wire: object) -> object:
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error under the names that most servers give them."""
     error = _innermost_error(wire)
-    if _are_issues(error):
-        return _read_issues(as_list(error))
+    if _are_issues(error):  # of what Zod found, the first counts
+        issue = as_list(error)[0]
+        keys = [*_find_place(issue, ())]
+        code = None
+        if issue.get("code") == "unrecognized_keys":
+            code = "unknown_parameter"
+            keys += as_list(issue.get("keys"))[:1]
+        place = _join_place(keys)
+        return {"message": issue.get("message"), "code": code, "param": place}
     if isinstance(error, str):
         return {"message": error}
     fields = as_mapping(error)
@@ -1014,7 +1047,9 @@ def _error_fields(wire: object) -> JsonObject:
         inner = _error_fields(fields["message"])
         param = fields.get("param") or inner.get("param")
         return {**fields, "message": inner.get("message"), "param": param}
-    return fields
+    # codex2api has the place next to its words; Databricks has another name for the code.
+    place = value_at(fields, "details", "field")
+    return {"param": place, "code": fields.get("error_code"), **fields}
 
 
 def _read_error_word(value: object) -> str:
@@ -1071,17 +1106,6 @@ def _are_issues(value: object) -> bool:
     )
 
 
-def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
-    """Return words, code and place of the first of what Zod found."""
-    issue = issues[0]
-    keys = [*_find_place(issue, ())]
-    code = None
-    if issue.get("code") == "unrecognized_keys":
-        code = "unknown_parameter"
-        keys += as_list(issue.get("keys"))[:1]
-    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
-
-
 def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     """Return the keys of the place that an issue names.
 
@@ -1108,18 +1132,17 @@ def _join_place(keys: Iterable[object]) -> str:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
         if _PATH_STEP.fullmatch(step):
             path += step
-    return path.removeprefix(".")
+    # One that begins with a number names no field of a request (LM Studio).
+    return "" if path.startswith("[") else path.removeprefix(".")
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
-        try:
+        with suppress(ValueError):
             issues = load_json(text[:_MAX_INNER_BODY])
-        except ValueError:
-            return None
-        if _are_issues(issues):
-            return read_api_error({"error": issues})
+            if _are_issues(issues):
+                return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         rows: list[JsonObject] = []
         for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
@@ -1137,7 +1160,8 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    if told and inner is None:  # the package for Go prints the error without a body
+    # The package for Go prints the error without a body; FastAPI has another name.
+    if inner is None and (told or as_mapping(body).get("detail")):
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
@@ -1178,9 +1202,12 @@ _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z
 Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+    r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
+    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body.
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
+(anomalyco/opencode 50818).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -1336,17 +1363,13 @@ def has_no_credit(error: ApiError) -> bool:
     return is_known or find_certain_cause(error) == NO_CREDIT
 
 
-_REJECTED_CODES = (
-    "invalid_request",
-    "invalid_request_error",
-    "invalid_value",
-    "invalid_type",
-    "unknown_parameter",
-    "unsupported_parameter",
-    "unsupported_value",
-    "missing_required_parameter",
+_REJECTED_CODE = re.compile(
+    r"(?:bad|invalid|unknown|unsupported|missing)[_-]?(?:required_)?"
+    r"(?:request|argument|parameter|type|value)(?:_?error|_value)?",
+    re.IGNORECASE,
 )
-"""Codes and types that say that the request itself cannot be answered."""
+"""Codes and types that say that the request itself cannot be answered, at OpenAI and at
+others (`BadRequestError` at vLLM, `InvalidParameter` at DashScope and Volcengine)."""
 _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORECASE)
 """The words for it without a code: xAI's of a schema."""
 
@@ -1354,7 +1377,8 @@ _SAYS_REJECTED = re.compile(r"Invalid (?:argument|parameter|request)", re.IGNORE
 def failure_words(error: ApiError) -> list[str]:
     """Return the words that a message can be found by without a status."""
     words = [*_list_codes(error), _find_attachment(error)]
-    if error.is_any_of(_REJECTED_CODES) or _SAYS_REJECTED.match(error.message):
+    names = (error.code or "", error.type or "")
+    if any(map(_REJECTED_CODE.fullmatch, names)) or _SAYS_REJECTED.match(error.message):
         words.append(REJECTED)
     return words
 
@@ -1460,7 +1484,7 @@ _PHRASES = (
         r"|`inputs` must have less than"
         # Volcengine; Cohere.
         r"|exceed max message tokens|too many tokens: size limit exceeded"
-        r"|'input(\S*(content|text))?': (array|string) too long",
+        r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
     (
@@ -1474,9 +1498,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Copilot and Ollama.
+        # Databricks, Copilot and Ollama.
         r"|no endpoints found for|no available channel for model"
         r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
@@ -1556,6 +1581,8 @@ _CERTAIN_PHRASES = (
         r"\AFailed to parse input at pos \d|\Aunexpected tokens remaining in message",
         "output_parse_failed",
     ),
+    # llama.cpp, of a chat that its model's template does not take, as a 500
+    (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
     # provider; Azure; Workers AI; new-api
     (
@@ -1584,9 +1611,6 @@ _CERTAIN_PHRASES = (
 )
 """Words that say more than the code: xAI's of a wrong key is `invalid-argument`."""
 
-MAX_SEARCHED = 2000
-"""Characters of a message; what follows may quote a chat."""
-
 
 def find_certain_cause(error: ApiError) -> str | None:
     """Return the code that the words of an error mean, whatever its own code says.
@@ -1596,7 +1620,7 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
         numbers = match.groupdict() if match else {}
@@ -1609,7 +1633,7 @@ def find_certain_cause(error: ApiError) -> str | None:
 
 def _list_codes(error: ApiError) -> list[str]:
     """Return the codes of an error, the most certain first."""
-    text = error.message[:MAX_SEARCHED]
+    text = error.beginning
     codes = [find_certain_cause(error), error.code, error.type]
     for phrase, code in _PHRASES:
         if re.search(phrase, text, re.IGNORECASE):
@@ -2471,6 +2495,7 @@ _KINDS = (
         items={"file_search_call": ItemKind(required=("queries",), is_call=True)},
         refused_at_minimal=True,
         is_cited=True,
+        fee=0.0025,
     ),
     ToolKind(
         "mcp",
@@ -2541,7 +2566,7 @@ _KINDS = (
 )
 """In the order in which a request offers them: the prompt cache depends on it.
 
-The types are those of openai-python 3.54.0, the fee is from LiteLLM 1.109.1
+The types are those of openai-python 3.54.0, the fees are from LiteLLM 1.109.1
 (2026-11-21), what is refused at `minimal` from openai-agents.
 """
 
@@ -3216,7 +3241,6 @@ def drop_tool_items(items: Iterable[Item]) -> list[Item]:
 
 
 def _drop_last_reasoning(items: list[Item]) -> None:
-    """Take the reasoning at the end out of `items`."""
     while items and is_reasoning(items[-1]):
         items.pop()
 
@@ -3986,7 +4010,6 @@ def read_usage(
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
-    """Return what drawing took, None if it is not told."""
     if not isinstance(wire, Mapping):
         return None
     inputs = as_mapping(wire.get("input_tokens_details"))
@@ -4026,8 +4049,8 @@ def read_dollars(value: object) -> float | None:
     return float(value) if 0 <= value < _MAX_STATED_COST else None
 
 
-_MAX_TOKENS = 10**12
-"""A count above that is none."""
+_MAX_TOKENS = 10**9
+"""A count above that is none: no response has it, and sums have to fit a column."""
 
 
 def _read_count(value: Any) -> int:
@@ -4102,9 +4125,11 @@ def cost_of_run(
         return Cost(sum(stated))
     if facts.regional and terms.host.endswith(_REGIONAL_HOST_SUFFIX):
         dollars *= _REGIONAL_FACTOR
-    dollars += sum(stated)
+    dollars += sum(stated)  # what a server says has its own prices in it
     fee = facts.search_fee or TOOL_KINDS["web_search"].fee
     dollars += fee * count_searches(usages, items)
+    makers = map(maker_of, items)
+    dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
     memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
@@ -4644,6 +4669,8 @@ _PARAMETER_IN_WORDS = re.compile(
     # gateways; Volcengine.
     rf"|[`']{_NAME}[`'] must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
+    # OpenAI in Chat Completions, behind Copilot (kaitranntt/ccs 344).
+    rf"|\bunsupported value: '{_NAME}' does not support\b"
     rf"|\bparameter `{_NAME}` specified in the request (?:is|are) not valid",
     re.IGNORECASE,
 )
@@ -4705,14 +4732,22 @@ _PARAMETERS_IN_WORDS = (
 
 # "Invalid schema for function 'get_weather'", "Hosted tool 'web_search' is not supported"
 _QUOTED_NAME = r"[\"'`]([\w.-]{1,64})[\"'`]"
+_VALUE_IN_WORDS = re.compile(
+    rf"\b(?:unsupported )?value:? {_QUOTED_NAME} is not (?:supported with the|one of)\b",
+    re.IGNORECASE,
+)
+"""What the API says, and gateways repeat without the parameter, or with a masked one
+(anomalyco/opencode 4451, Laisky/one-api 285); checks of a schema."""
+_PARAMETERS_WITH_WORDS = ("reasoning.effort", "reasoning.summary", "text.verbosity")
 _FUNCTION_IN_WORDS = re.compile(
     # DashScope, of a function that has the name of one of its own tools.
     rf"\bfunction:? {_QUOTED_NAME}|\btool names are not allowed to be \[([\w.-]{{1,64}})\]",
     re.IGNORECASE,
 )
 _HOSTED_TOOL_IN_WORDS = re.compile(
-    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220).
+    # Copilot, of a hosted tool (caozhiyuan/copilot-api 220); Codex's own server.
     rf"\btool(?: type)?:? {_QUOTED_NAME}|\brequested tool ([\w.-]{{1,64}}) is not supported"
+    r"|\bunsupported tool type: ([\w-]{1,64})"
     # OpenAI, of a hosted tool in Chat Completions; LiteLLM leaves out the place
     # (langchain-ai/langchain-litellm 197). Volcengine has none.
     rf"|\binvalid value: {_QUOTED_NAME}[.,] supported values are: ['`]function['`]",
@@ -4885,6 +4920,12 @@ class Place(NamedTuple):
         return tools[number] if number < len(tools) else None
 
 
+def outer_name(path: str) -> str:
+    """Return the parameter that a path is in, like `include` of `include[1]`."""
+    # Servers join the keys of a path with dots, brackets or slashes.
+    return re.split(r"\W", path)[0]
+
+
 class Refusal:
     """What a server said about a request that it refused."""
 
@@ -4927,6 +4968,7 @@ class Refusal:
     @cached_property
     def place(self) -> Place | None:
         """The item or tool that is named, by `param` or by words that are its own."""
+        # Its beginning, `tools[0]`, would be read as the place of another tool.
         declared = _DECLARATION_IN_WORDS.search(self.words)
         if declared and not self._own.could_say(declared[1]):
             number = int(declared[2])
@@ -4992,8 +5034,8 @@ class Refusal:
         match = _PATH_IN_FRONT.match(self.words)
         if self.named_parameter or match is None:
             return ""
-        outer = match[1].partition(".")[0]
-        if outer not in self.sent.payload or self._own.could_say(match[0]):
+        is_sent = outer_name(match[1]) in self.sent.payload
+        if not is_sent or self._own.could_say(match[0]):
             return ""
         return NUMBER_AFTER_DOT.sub(r"[\1]", match[1])
 
@@ -5004,10 +5046,10 @@ class Refusal:
         A `param` may be a word for the server's own check, and the words the place.
         """
         named = self.named_path
-        if re.split(r"\W", named)[0] in self.sent.payload:
+        if outer_name(named) in self.sent.payload:
             return named
         in_words = self._parameter_in_words
-        has_words = in_words.partition(".")[0] in self.sent.payload
+        has_words = outer_name(in_words) in self.sent.payload
         return in_words if has_words or not named else named
 
     @property
@@ -5025,11 +5067,22 @@ class Refusal:
         for pattern in _PARAMETERS_IN_WORDS:
             match = match or pattern.search(self.words)
         if match is None:
-            return self._path_in_front
+            return self._path_in_front or self._path_of_value()
         if self._own.could_say(_open_quote(match[0])):
             return ""
         path = ".".join(group for group in match.groups() if group)
         return _OTHER_NAMES.get(path.lower(), path)
+
+    def _path_of_value(self) -> str:
+        """Return the one parameter that has the value which the words refuse."""
+        match = _VALUE_IN_WORDS.search(self.words)
+        if match is None or self._own.could_say(_open_quote(match[0])):
+            return ""
+        paths = []
+        for path in _PARAMETERS_WITH_WORDS:
+            if value_at(self.sent.payload, *path.split(".")) == match[1]:
+                paths.append(path)
+        return paths[0] if len(paths) == 1 else ""
 
     @property
     def tools(self) -> Iterator[Item]:
@@ -5402,7 +5455,17 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     own = [repair for repair in repairs if isinstance(repair, ChatRepair)]
     if not own:
         return rows
-    changed = _named_by_change(rows, own)
+    known_names = set(names)
+    # Each repair counts up to the last item that it is about. Without that one in the
+    # chat, it is over.
+    changed = defaultdict[ItemChange, set[str]](set)
+    for repair in own:
+        if repair.last_name and repair.last_name not in known_names:
+            continue
+        for row in rows:
+            changed[repair.change_of(row)].add(row.name)
+            if row.name == repair.last_name:
+                break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
     gone = [row.item for row in rows if row.name in left_out and is_paired(row.item)]
@@ -5425,26 +5488,6 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     return [row for row in sent if id(row.item) in whole]
 
 
-def _named_by_change(
-    rows: Sequence[NamedItem], repairs: Sequence[ChatRepair]
-) -> defaultdict[ItemChange, set[str]]:
-    """Return the names of the items to which the repairs do something, by what it is.
-
-    Each repair counts up to the last item that it is about. Without that one in the
-    chat, it is over.
-    """
-    names = {row.name for row in rows}
-    changed = defaultdict[ItemChange, set[str]](set)
-    for repair in repairs:
-        if repair.last_name and repair.last_name not in names:
-            continue
-        for row in rows:
-            changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
-                break
-    return changed
-
-
 def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
     while rows and is_reasoning(rows[-1].item):
         rows.pop()
@@ -5459,7 +5502,6 @@ def is_from_user(item: Item) -> bool:
 
 
 def _words_of_pair(item: Item) -> Item:
-    """Return a call or an output as words of the model."""
     if is_call(item):
         arguments = item.get("arguments") or item.get("input")
         text = f"I called {item.get('name')}: {arguments}"
@@ -5927,10 +5969,7 @@ class PlainSchemas(RequestRepair):
     )
 
     def apply(self, payload: Payload) -> Payload:
-        tools = list(map(self._simplify, as_list(payload.get("tools"))))
-        items = change_added_tools(payload["input"], self._simplify)
-        changed = {**payload, "input": items}
-        return {**changed, "tools": tools} if tools else changed
+        return _change_tools(payload, self._simplify)
 
     def _simplify(self, tool: Item) -> Item:
         if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
@@ -5939,6 +5978,14 @@ class PlainSchemas(RequestRepair):
         if plain.get("strict"):
             plain["strict"] = False
         return plain
+
+
+def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
+    """Return a body with other tools, also in its items."""
+    changed = {**payload, "input": change_added_tools(payload["input"], change)}
+    if payload.get("tools"):
+        changed["tools"] = [change(tool) for tool in payload["tools"]]
+    return changed
 
 
 class AskForStream(RequestRepair):
@@ -6007,7 +6054,6 @@ class LeaveOutField(RequestRepair):
 
 
 def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    """Return a body with other items in its input."""
     return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
@@ -6042,11 +6088,7 @@ class LeaveOutToolField(RequestRepair):
         return _refused_message(self.key[:_MAX_TYPE])
 
     def apply(self, payload: Payload) -> Payload:
-        items = change_added_tools(payload["input"], self.shorten)
-        changed = {**payload, "input": items}
-        if payload.get("tools"):
-            changed["tools"] = [self.shorten(tool) for tool in payload["tools"]]
-        return changed
+        return _change_tools(payload, self.shorten)
 
     def shorten(self, tool: Item) -> Item:
         """Return a tool without the field."""
@@ -6144,6 +6186,7 @@ class LimitMedia(RequestRepair):
         if surplus <= 0:
             return payload
 
+        # The parts come in their order, so the newest stay.
         def goes(part: Item) -> bool:
             nonlocal surplus
             is_surplus = surplus > 0 and self._is_meant(part)
@@ -6255,6 +6298,7 @@ class TextOutputs(RequestRepair):
         changed: list[NamedItem] = []
         images: list[Item] = []
         """Those of the results that came last."""
+        # After one row more the images of the last results follow these, too.
         for name, item in [*rows, _NO_ROW]:
             if images and not is_call_output(item):
                 text = {"type": "input_text", "text": _IMAGES_OF_TOOLS}
@@ -6435,7 +6479,31 @@ def sent_request(
 
     First the items come to their places; the other repairs leave them there.
     """
-    repaired, rows = _place_items(payload, repairs, names=names)
+    # What is lowered is lowered first: tools of an item are then left out like others.
+    repaired = lower_payload(payload, lowered_kinds(repairs))
+    # Items are moved before they get names, so that a name stays with its item.
+    for move in (*_MOVES, _JOIN, _ASK):
+        if move in repairs:
+            repaired = move.apply(repaired)
+    if names:
+        rows = name_items(repaired["input"], repairs)
+    else:
+        rows = [NamedItem("", item) for item in repaired["input"]]
+    # Once more: what the chat's repairs leave has other neighbors, and words of calls
+    # are messages.
+    for move in _MOVES:
+        if move in repairs:
+            by_item = {id(row.item): row for row in rows}
+            repaired = move.apply({**repaired, "input": [row.item for row in rows]})
+            rows = [by_item[id(item)] for item in repaired["input"]]
+    if _JOIN in repairs:
+        rows = _join_messages(rows)
+    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
+        if outputs in repairs:
+            rows = outputs.change_rows(rows)
+            break
+    repaired = {**repaired, "input": [row.item for row in rows]}
+
     # A tool is left out by the digest of its own schema, so simpler ones come last.
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
@@ -6450,39 +6518,6 @@ def sent_request(
     return SentRequest(repaired, items, payload, tuple(repairs))
 
 
-def _place_items(
-    payload: Payload, repairs: Sequence[Repair], *, names: bool
-) -> tuple[Payload, list[NamedItem]]:
-    """Return a body after the repairs that add, join, move or take items, with its rows.
-
-    What is lowered is lowered first: tools of an item are then left out like others.
-    Items are moved before they get names, so that a name stays with its item.
-    """
-    lowered = lower_payload(payload, lowered_kinds(repairs))
-    for move in (*_MOVES, _JOIN, _ASK):
-        if move in repairs:
-            lowered = move.apply(lowered)
-    if names:
-        rows = name_items(lowered["input"], repairs)
-    else:
-        rows = [NamedItem("", item) for item in lowered["input"]]
-    # Once more: what the chat's repairs leave has other neighbors, and words of calls
-    # are messages.
-    for move in _MOVES:
-        if move not in repairs:
-            continue
-        by_item = {id(row.item): row for row in rows}
-        lowered = move.apply({**lowered, "input": [row.item for row in rows]})
-        rows = [by_item[id(item)] for item in lowered["input"]]
-    if _JOIN in repairs:
-        rows = _join_messages(rows)
-    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
-        if outputs in repairs:
-            rows = outputs.change_rows(rows)
-            break
-    return {**lowered, "input": [row.item for row in rows]}, rows
-
-
 def whole_tools(sent: SentRequest) -> list[Item]:
     """Return the tools of a request as they were before repairs made them simpler."""
     others: list[Repair] = []
@@ -6492,11 +6527,6 @@ def whole_tools(sent: SentRequest) -> list[Item]:
     if len(others) == len(sent.repairs):  # none did; a chat takes long to repair again
         return declared_tools(sent.payload)
     return declared_tools(repair_request(dict(sent.asked), others))
-
-
-def outer_name(path: str) -> str:
-    """Return the parameter of a path inside of it, like `include[1]`."""
-    return re.split(r"[.\[]", path)[0]
 
 
 def lowered_kinds(repairs: Iterable[Repair]) -> Set[str]:
@@ -6622,8 +6652,7 @@ def loading_wait(policy: RetryPolicy, waited: float, failure: Failure) -> float 
     # Without a wait, requests would follow each other until the server is ready.
     may_wait = min(policy.max_retries, policy.max_wait) > 0
     has_time = may_wait and waited < _MOST_LOADING
-    words = failure.error.message[:MAX_SEARCHED]
-    is_loading = failure.status == 503 and _LOADING.search(words) is not None
+    is_loading = failure.status == 503 and _LOADING.search(failure.error.beginning)
     return min(_LOADING_PAUSE, policy.max_wait) if is_loading and has_time else None
 
 
@@ -6698,7 +6727,7 @@ def says_no_cause(failure: Failure) -> bool:
 
 
 _KNOWN_REFUSALS = (
-    {"invalid_request_error", "BadRequestError"}  # OpenAI; vLLM
+    {"invalid_request_error", "BadRequestError", "400", "422"}  # OpenAI; vLLM; gateways
     | MESSAGES["failed"].keys()
     | MESSAGES["refused"].keys()
 )
@@ -6730,6 +6759,7 @@ _OTHER_CAUSES = frozenset(
 )
 """Statuses that are not about what the request says."""
 _UNPAID = 402
+_CONTENT_TOO_LARGE = 413
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -6932,6 +6962,11 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|enable_thinking must be set to false for non-streaming calls",
         [AskForStream()],
     ),
+    (
+        # Small servers and gateways (FMXExpress/PasClaw 62).
+        r"\bstreaming is not (?:\w{2,10} )?supported|\bnot support streaming\b",
+        [LeaveOutParameter("stream")],
+    ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
         rf"{NO_ROUTE} that (?:can handle|support)",
@@ -7084,7 +7119,13 @@ def find_repair(
     elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
     elif failure.status == _UNPAID:
-        candidates = _by_credit(refusal)
+        # A shorter answer is what the account can pay for.
+        affordable = refusal.says(_AFFORDABLE)
+        if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
+            limit = LowerLimit(int(affordable[1]), is_of_account=True)
+            candidates = iter([TriedRepair(limit, is_lasting=False)])
+    elif failure.status == _CONTENT_TOO_LARGE:
+        candidates = _by_size(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or NO_ROUTE in failure.error.message
@@ -7277,6 +7318,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
+        # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown and key in PERMIT_NOTHING:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
@@ -7317,6 +7359,7 @@ def _without_tool(
         known = {row.name for row in sent.repairs if isinstance(row, PlainSchemas)}
         if name not in known:
             yield TriedRepair(PlainSchemas("" if known else name), is_named=is_named)
+    # It is remembered by its own schema, also after a repair that made that simpler.
     own = tool
     for whole in whole_tools(sent):
         is_same_type = whole.get("type") == tool.get("type")
@@ -7397,12 +7440,19 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield tried._replace(is_lasting=False)
 
 
-def _by_credit(refusal: Refusal) -> Iterator[TriedRepair]:
-    """Yield a limit for the answer that the account can pay for."""
-    affordable = refusal.says(_AFFORDABLE)
-    if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
-        limit = LowerLimit(int(affordable[1]), is_of_account=True)
-        yield TriedRepair(limit, is_lasting=False)
+def _by_size(refusal: Refusal) -> Iterator[TriedRepair]:
+    """Yield the oldest images and files, neither the question's own nor the newest.
+
+    A chat grows by images until a gateway takes no more of it (lidge-jun/opencodex 987,
+    caozhiyuan/copilot-api 257), and would be refused from then on.
+    """
+    items = [row.item for row in refusal.sent.items]
+    questions = [n for n, item in enumerate(items) if item.get("role") == "user"]
+    asked = max(questions, default=0)
+    numbers = [n for n, item in enumerate(items) if has_media(item)]
+    for number in numbers:
+        if number != asked and number < max(asked, numbers[-1]):
+            yield from _without_item(refusal, number)
 
 
 _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
@@ -7437,6 +7487,9 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
             )
         refused_value = "" if is_any else value_digest(payload, path)
         yield TriedRepair(LeaveOutParameter(path, refused_value), is_named=is_named)
+    elif refusal.is_unknown and refusal.parameter == "tools":  # not one of them
+        for fewer in (LeaveOutFunctions(), OfferFunctionsAlone()):
+            yield TriedRepair(fewer, is_named=is_named)
     elif refusal.is_unknown:
         # xAI names a field of a search like a parameter (`external_web_access`).
         for tool in declared_tools(payload):
@@ -7452,13 +7505,14 @@ def _by_effort(refusal: Refusal, *, is_named: bool) -> Iterator[TriedRepair]:
     of_tools = _EFFORT_WITH_TOOLS in refusal.words
     asked = as_text(value_at(refusal.sent.payload, "reasoning", "effort"))
     wanted = asked or (_OWN_EFFORT if of_tools else "")
-    nearest = ""
+    # If it takes no tools with its own effort either, it may with none.
+    nearest = "none" if of_tools and not asked else ""
     if wanted in REASONING_EFFORTS:
         rank = REASONING_EFFORTS.index
         # The API lists what the model has: "Supported values are: 'low', 'medium', ..."
         others = [each for each in REASONING_EFFORTS if each in quoted - {wanted}]
         nearest = min(
-            others, key=lambda each: abs(rank(each) - rank(wanted)), default=""
+            others, key=lambda each: abs(rank(each) - rank(wanted)), default=nearest
         )
     # A model that takes `default` thinks or does not, and knows no amounts.
     if of_tools or (nearest and "default" not in quoted):
@@ -8336,6 +8390,12 @@ class ToolNames:
                 own = own or self._names_by_spelling.get(_normalize_spelling(name))
         return own or called
 
+    def with_own_name(self, item: Item) -> Item:
+        """Return a call under the tool's own name, and another item as it is."""
+        if not is_call(item):
+            return item
+        return {**item, "name": self.own_name(as_text(item.get("name")))}
+
     @cached_property
     def _sent_names(self) -> Mapping[str, str]:
         known = dict.fromkeys(self.known)
@@ -8387,7 +8447,7 @@ _MAX_CALL_ID = 64
 def _normalize_spelling(name: str) -> str:
     """Return what two spellings of a name have in common: case and signs do not count."""
     bare = name.strip().removeprefix(_MODELS_PREFIX)
-    return _FORBIDDEN.sub("_", bare).lower()
+    return _FORBIDDEN.sub("_", bare).lower().replace("-", "_")
 
 
 def added_tool_names(items: Iterable[Item]) -> set[str]:
@@ -8573,7 +8633,20 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
     # Cursor describes functions as Anthropic does (askalf/dario 203), where `custom` is
     # their type.
     if kind == "function" or "input_schema" in flat:
-        return _function_tool(flat, strict, strict_left)
+        function: Item = {"type": "function", "name": flat["name"]}
+        description = as_text(flat.get("description"))
+        if description:
+            function["description"] = description
+        function |= {key: flat[key] for key in _OF_THE_API if key in flat}
+        own = flat.get("strict")
+        wants_strict = own if isinstance(own, bool) else strict
+        schema, is_strict = function_parameters(
+            as_mapping(flat.get("parameters") or flat.get("input_schema")),
+            strict_left if wants_strict else None,
+        )
+        # `strict` is always stated: without it the API makes the function strict, and
+        # each optional property a required one (recorded, 219 of 219).
+        return {**function, "parameters": schema, "strict": is_strict}
     tool: Item = {key: flat[key] for key in _KEYS_OF_CUSTOM if key in flat}
     # Chat Completions nests the grammar.
     own_format = as_mapping(flat.get("format"))
@@ -8584,23 +8657,6 @@ def _responses_tool(spec: JsonObject, strict: bool, strict_left: JsonBudget) -> 
     if known:
         tool["format"] = known
     return {**tool, "type": kind}
-
-
-def _function_tool(function: JsonObject, strict: bool, strict_left: JsonBudget) -> Item:
-    own = function.get("strict")
-    wanted = own if isinstance(own, bool) else strict
-    own_schema = function.get("parameters") or function.get("input_schema")
-    parameters = as_mapping(own_schema)
-    tool: Item = {"type": "function", "name": function["name"]}
-    description = as_text(function.get("description"))
-    if description:
-        tool["description"] = description
-    tool |= {key: function[key] for key in _OF_THE_API if key in function}
-    strict_budget = strict_left if wanted else None
-    schema, is_strict = function_parameters(parameters, strict_budget)
-    # `strict` is always stated: without it the API makes the function strict, and each
-    # optional property a required one (recorded, 219 of 219).
-    return {**tool, "parameters": schema, "strict": is_strict}
 
 
 def tool_identity(tool: JsonObject) -> tuple[str, object]:
@@ -8839,18 +8895,28 @@ def build_request(
     if given.get("logprobs") is True and takes_sampling:
         includes.append(_LOGPROBS)
 
+    text: dict[str, Any] = with_known_keys("text", given["text"])
+    verbosity = text.pop("verbosity", None) or settings.verbosity
+    if verbosity and facts.verbosity:
+        text["verbosity"] = verbosity
+
     fields: dict[str, Any] = {
         "model": model.id,
         "input": list(items),
         "instructions": instructions or None,
         "stream": settings.stream and given.get("enable_stream", True),
-        "text": _build_text(facts, given, settings),
+        "text": text or None,
         "tools": tools or None,
         "include": [name for name in includes if name] or None,
         **settings.defaults,
         **passed_on,
     }
-    fields |= _background_fields(fields, settings)
+    if settings.background:
+        fields |= {"background": True, "store": settings.background_store}
+        window = settings.completion_window
+        if window and fields.get("service_tier") in (None, "auto", "default"):
+            fields["background_options"] = {"completion_window": window}
+            fields["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
     if reasons:
         fields["reasoning"] = _build_reasoning(model, effort, given, settings)
     if not takes_sampling:
@@ -8862,22 +8928,6 @@ def build_request(
         longest = facts.max_output_tokens or _MAX_OUTPUT_TOKENS
         fields["max_output_tokens"] = clamp_number(length, 16, longest, longest)
     return ResponsesRequest(**fields)
-
-
-def _background_fields(fields: JsonObject, settings: Settings) -> dict[str, Any]:
-    """Return the fields that make the answer one in the background, if it is to be."""
-    if not settings.background:
-        return {}
-    background: dict[str, Any] = {
-        "background": True,
-        "store": settings.background_store,
-    }
-    is_standard = fields.get("service_tier") in (None, "auto", "default")
-    if settings.completion_window and is_standard:
-        window = settings.completion_window
-        background["background_options"] = {"completion_window": window}
-        background["stream"] = False  # "stream: false or omitted" (SDK 3.57.0)
-    return background
 
 
 def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
@@ -8900,17 +8950,6 @@ def _check_passed_on(given: JsonObject) -> tuple[dict[str, Any], list[str]]:
             del kept[name]
             messages.append(str(InvalidParameter(name, reason)))
     return kept, messages
-
-
-def _build_text(
-    facts: ModelFacts, given: JsonObject, settings: Settings
-) -> dict[str, Any] | None:
-    """Return the `text` of a request; the caller's own keys have priority."""
-    text: dict[str, Any] = with_known_keys("text", given["text"])
-    verbosity = text.pop("verbosity", None) or settings.verbosity
-    if verbosity and facts.verbosity:
-        text["verbosity"] = verbosity
-    return text or None
 
 
 def _build_reasoning(
@@ -9248,7 +9287,7 @@ class EventStreamDecoder:
             self._after_cr = True
         elif lines and not text.endswith(b"\n"):
             self._partial_line.extend(lines.pop())
-            self._size -= len(self._partial_line)
+            self._size -= len(self._partial_line)  # `feed` counts it apart
         events = []
         for line in lines:
             # A line that begins with a colon is a comment: its field has no name.
@@ -10016,7 +10055,7 @@ class Endpoint:
     @property
     def host(self) -> str:
         """The server's name; raises the same error as `url`."""
-        return _host_of(self.base_url)
+        return urlsplit(_normalize_base_url(self.base_url)).hostname or ""
 
     def name_server(self, message: str) -> str:
         """Return the `message` about OpenAI as one about this server."""
@@ -10117,11 +10156,6 @@ class Endpoint:
 
 
 @lru_cache(maxsize=32)  # an answer asks for the server's name about twenty times
-def _host_of(base_url: str) -> str:
-    return urlsplit(_normalize_base_url(base_url)).hostname or ""
-
-
-@lru_cache(maxsize=32)
 def _normalize_base_url(text: str) -> str:
     """Return an address that paths like `/responses` can be added to.
 
@@ -10336,7 +10370,16 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
     answers = {
         item.get("approval_request_id"): item for item in items if _is_response(item)
     }
-    open_ids = _open_approvals(items)
+    # The approvals after which the model has done nothing yet. A call with the id of a
+    # request is none of its acts: the host makes one of the card of a request that was
+    # denied.
+    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
+    open_ids: set[object] = set()
+    for item in items:
+        if _is_response(item):
+            open_ids.add(item.get("approval_request_id"))
+        elif not is_call_output(item) and item.get("call_id") not in requests:
+            open_ids.clear()
     open_items: list[Item] = []
     for item in items:
         if is_approval_request(item) and item["id"] not in open_ids:
@@ -10349,22 +10392,6 @@ def drop_settled_approvals(items: Sequence[Item]) -> list[Item]:
         if answered_id is None or answered_id in open_ids:
             open_items.append(item)
     return open_items
-
-
-def _open_approvals(items: Sequence[Item]) -> set[object]:
-    """Return the ids of the approvals after which the model has done nothing yet.
-
-    A call with the id of a request is none of its acts: the host makes one of the card
-    of a request that was denied.
-    """
-    requests = {_remote_call_id(item) for item in items if is_approval_request(item)}
-    open_ids: set[object] = set()
-    for item in items:
-        if _is_response(item):
-            open_ids.add(item.get("approval_request_id"))
-        elif not is_call_output(item) and item.get("call_id") not in requests:
-            open_ids.clear()
-    return open_ids
 
 
 def reorder_remote_outputs(items: Sequence[Item]) -> list[Item]:
@@ -10408,9 +10435,25 @@ def strip_for_replay(item: Item) -> Item:
     """
     kept = _without(item, _NEVER_REPLAYED)
     if is_hosted(item):
-        if is_returnable_hosted(item):
-            kept = {**kept, **_required_fields(item)}
-        return kept
+        if not is_returnable_hosted(item):
+            return kept
+        kind = kind_of(item)
+        needed = {key: item.get(key) for key in kind.nullable}
+        for key in ("id", "status"):
+            if item.get(key):
+                needed[key] = item[key]
+        if needed.get("outputs"):  # images are large and only users need them
+            parts = content_parts(needed["outputs"])
+            needed["outputs"] = [part for part in parts if part.get("type") != "image"]
+        # "Unknown parameter: 'input[n].action.sources'", although the API itself sent
+        # them (pydantic-ai 2.68.0).
+        if item_type(item) == "web_search_call":
+            needed["action"] = _without(item["action"], ("sources",))
+        # Only what later turns send gets another id: within a run an approval names the
+        # id of the request for it.
+        if "id" in needed and kind.returned == "always":
+            needed["id"] = _new_id(str(item["id"]))
+        return {**kept, **needed}
     # "Invalid 'input[39].content': array too long. Expected an array with maximum
     # length 0" (musistudio/claude-code-router 1783, of other servers' reasoning).
     if is_encrypted(item) and kept.get("content"):
@@ -10496,26 +10539,6 @@ def replayed_rows(
         rows = replay_items(item) if goes_back else []
         last = rows[-1] if rows else last
         yield rows
-
-
-def _required_fields(item: Item) -> Item:
-    kind = kind_of(item)
-    fields = {key: item.get(key) for key in kind.nullable}
-    for key in ("id", "status"):
-        if item.get(key):
-            fields[key] = item[key]
-    if fields.get("outputs"):  # images are large and only users need them
-        parts = content_parts(fields["outputs"])
-        fields["outputs"] = [part for part in parts if part.get("type") != "image"]
-    # "Unknown parameter: 'input[n].action.sources'", although the API itself sent them
-    # (pydantic-ai 2.68.0).
-    if item_type(item) == "web_search_call":
-        fields["action"] = _without(item["action"], ("sources",))
-    # Only what later turns send gets another id: within a run an approval names the id
-    # of the request for it.
-    if "id" in fields and kind.returned == "always":
-        fields["id"] = _new_id(str(item["id"]))
-    return fields
 
 
 def _new_id(own: str) -> str:
@@ -11209,7 +11232,7 @@ class HttpResponse:
             if not text:
                 break
         self._begin = begin
-        self.is_read = self.is_read and not begin
+        self.is_read = self.is_read and not begin  # what was read ahead still comes
         if begin.startswith(_FIELDS):
             return True
         is_labeled = self._response.content_type == "text/event-stream"
@@ -11645,7 +11668,6 @@ async def _receive(
 
 
 def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    """Return the error that ends a run so."""
     return UnreadableAnswer(ending.message, ending.fault)
 
 
@@ -12241,9 +12263,11 @@ class Approver:
         ]
         asked = [call for call, rule in zip(calls, rules, strict=True) if rule == "ask"]
         answers: Iterator[bool] = iter(())
+        is_answered = False
         if asked and self.ask is not None:
             try:
                 answers = iter(await self.ask(asked))
+                is_answered = True
             except Exception as error:  # the dialog failed, which is no approval
                 names = ", ".join(call.name for call in asked)
                 why = describe_exception(error)
@@ -12255,18 +12279,18 @@ class Approver:
                 why = f"The administrator does not allow {name}. Do not call it again."
                 refusals.append(why)
             elif rule == "ask" and not next(answers, False):
-                refusals.append(_not_approved(name))
+                refusals.append(_not_approved(name, is_answered=is_answered))
             else:
                 refusals.append(None)
         return refusals
 
 
-def _not_approved(name: str) -> str:
-    return f"The user did not approve this call of {name}. Continue without it."
+def _not_approved(name: str, *, is_answered: bool = True) -> str:
+    who = "The user did not" if is_answered else "Nobody was there to"
+    return f"{who} approve this call of {name}. Continue without it."
 
 
 def _first_match(rows: Iterable[tuple[str, _Value]], name: str) -> _Value | None:
-    """Return the value of the first pattern that matches a name."""
     for row in rows:
         if _is_about(row, name):
             return row[1]
@@ -12559,17 +12583,18 @@ class _Batch:
 
     def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
-        if self._asked:
-            self._question = asyncio.create_task(self._ask())
 
-    async def _ask(self) -> None:
-        try:
-            with self._paused():
-                refusals = await self._toolset.approver.refusals(self._asked)
-            for call, refusal in zip(self._asked, refusals, strict=True):
-                self._refusals[call.call_id] = refusal
-        finally:
-            self._is_answered.set()
+        async def ask() -> None:
+            try:
+                with self._paused():
+                    refusals = await self._toolset.approver.refusals(self._asked)
+                for call, refusal in zip(self._asked, refusals, strict=True):
+                    self._refusals[call.call_id] = refusal
+            finally:  # a call without an answer is denied, and must not wait for one
+                self._is_answered.set()
+
+        if self._asked:
+            self._question = asyncio.create_task(ask())
 
     def _paused(self) -> AbstractContextManager[None]:
         """Stop the clocks of the batch and of the run."""
@@ -12923,7 +12948,6 @@ def name_asked_model(message: str, model_id: str) -> str:
 
 
 def _parse_date(text: str | None) -> date | None:
-    """Return the day of an ISO date; None for anything else."""
     if not text:
         return None
     try:
@@ -13157,7 +13181,7 @@ class GrowingParts:
         unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
-        if match.is_longer:
+        if match.is_longer:  # the end takes nothing of it away
             return []
         for other in match.parts:
             del self._deltas[other]
@@ -13619,27 +13643,6 @@ class ResponseState:
             return None
         return position
 
-    def _find_unnamed(self, index: int, kind: str) -> int | None:
-        """Return the position of the newest open item that a delta without an id grows.
-
-        The delta, or the item, has no index, either (RESMP-DEV/ccr-rust 25).
-        """
-        without_index = self._latest.get(NO_INDEX)
-        for position in islice(reversed(self._open), _NEWEST):
-            is_meant = index == NO_INDEX or position == without_index
-            if is_meant and _can_grow(self._items[position], kind):
-                return position
-        return None
-
-    def _has_brought(self, position: int | None, kind: str) -> bool:
-        """Say whether the text of a part has come before the part ends.
-
-        Servers number parts, and name them, in other ways than their texts.
-        """
-        if position is None:
-            return item_type(_OPENED_BY[kind]) in self._types
-        return position in self._ended or self._open[position].has_text
-
     def _find_item(self, index: int, item: Item) -> int | None:
         """Return the position of an item, if it is known.
 
@@ -13658,7 +13661,13 @@ class ResponseState:
         position = self._find(index, _ids(item), fits)
         if position not in self._ended or index == _NOWHERE:
             return position
-        is_same = item.get("id") in (None, self._ended[position].get("id"))
+        ended = self._ended[position]
+        is_same = item.get("id") in (None, ended.get("id"))
+        # MLflow has one id for all of a response: another text elsewhere is another one.
+        is_elsewhere = index == NO_INDEX or index not in self._latest
+        if kind == "message" and is_elsewhere and position not in self._open:
+            was, now = message_text(ended).strip(), message_text(item).strip()
+            is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
     def _find_renamed_call(self, index: int, item: Item) -> int | None:
@@ -13709,9 +13718,23 @@ class ResponseState:
         if last_text != (index, kind, item_id):
             position = self._find(index, [item_id], lambda item: _can_grow(item, kind))
         if position is None and not item_id:
-            position = self._find_unnamed(index, kind)
-        if isinstance(event, PartDone) and self._has_brought(position, kind):
-            return []
+            # The newest open item that it can grow. The delta has no index, or the item
+            # has none (RESMP-DEV/ccr-rust 25).
+            without_index = self._latest.get(NO_INDEX)
+            for newest in islice(reversed(self._open), _NEWEST):
+                is_meant = index == NO_INDEX or newest == without_index
+                if is_meant and _can_grow(self._items[newest], kind):
+                    position = newest
+                    break
+        if isinstance(event, PartDone):
+            # Servers number parts, and name them, in other ways than their texts: what an
+            # end brings is shown only where nothing has come before it.
+            if position is None:
+                has_come = item_type(_OPENED_BY[kind]) in self._types
+            else:
+                has_come = position in self._ended or self._open[position].has_text
+            if has_come:
+                return []
         if position is None:
             if kind not in _OPENED_BY:
                 self._early.setdefault(item_id or index, []).append(event)
@@ -13809,7 +13832,13 @@ class ResponseState:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
         item = _with_plain_arguments(item)
-        item = _with_citations(item, self._citations.pop(position, []))
+        citations = self._citations.pop(position, [])
+        parts = content_parts(item.get("content")) if citations else []
+        has_own = any(part.get("annotations") for part in parts)
+        if parts and not has_own and item_type(item) == "message":
+            # Some servers tell citations in events alone.
+            cited = {**parts[-1], "annotations": citations}
+            item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_lengths[position] = _text_length(item)
@@ -13863,8 +13892,13 @@ class ResponseState:
             # Azure has the reason in `status_details` (can1357/oh-my-pi 907).
             details = as_mapping(response.get("status_details"))
             error = response.get("error") or details.get("error")
-            if not error and _is_filtered(response):
-                error = {"code": CONTENT_FILTER}
+            if not error:
+                # A filter of Azure's may tell no more than that it stopped it.
+                reason = as_mapping(response.get("incomplete_details")).get("reason")
+                filters = content_parts(response.get("content_filters"))
+                is_blocked = any(row.get("blocked") is True for row in filters)
+                if is_blocked or reason == CONTENT_FILTER:
+                    error = {"code": CONTENT_FILTER}
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
@@ -14024,16 +14058,6 @@ def _in_api_form(item: Item) -> Item:
     return api_item
 
 
-def _with_citations(item: Item, citations: list[Item]) -> Item:
-    """Return a message with what only events said of its text."""
-    parts = content_parts(item.get("content"))
-    has_own = any(part.get("annotations") for part in parts)
-    if not citations or not parts or has_own or item_type(item) != "message":
-        return item
-    cited = {**parts[-1], "annotations": citations}
-    return {**item, "content": [*parts[:-1], cited]}
-
-
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
 """Fields of events, which vLLM writes into calls too; other servers refuse them there."""
 
@@ -14109,7 +14133,6 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 
 def _text_length(item: Item) -> int:
-    """Return how many characters the texts of an item have."""
     return sum(len(text) for _, text in _telling_texts(item))
 
 
@@ -14138,25 +14161,22 @@ def _lacks_call_id(item: Item) -> bool:
     return is_call(item) and not as_text(item.get("call_id"))
 
 
-def _is_filtered(response: JsonObject) -> bool:
-    """Say whether a filter of Azure stopped a response, which may be all it tells."""
-    details = as_mapping(response.get("incomplete_details"))
-    filters = content_parts(response.get("content_filters"))
-    is_blocked = any(row.get("blocked") is True for row in filters)
-    return is_blocked or details.get("reason") == CONTENT_FILTER
-
-
 def _ending_of(status: str, response: JsonObject) -> Ending:
     """Return how a response ended that did not fail.
 
     One that is `cancelled` was cancelled by another client: after our own cancellation
     no answer is read.
     """
+    details = as_mapping(response.get("incomplete_details"))
+    other_details = as_mapping(response.get("status_details"))
+    reason = details.get("reason") or other_details.get("reason")
     if status == "incomplete":
-        details = as_mapping(response.get("incomplete_details"))
-        other_details = as_mapping(response.get("status_details"))
-        reason = details.get("reason") or other_details.get("reason")
         return ending_of_incomplete(as_text(reason))
+    # Bridges say that an answer is complete, and keep the word of another API for why it
+    # ended (ltmoerdani/opencode-copilot-chat 198).
+    word = reason or response.get("finish_reason") or response.get("stop_reason")
+    if word in ("length", "max_tokens", "max_output_tokens", CONTENT_FILTER):
+        return ending_of_incomplete(word)
     # Servers have further words, of which nobody knows whether they are an end.
     is_over = status in ("cancelled", "expired")
     if is_over or (status != "completed" and not response.get("output")):
@@ -14341,6 +14361,7 @@ class _TaggedText:
         """Return `text` without an end that may be the beginning of a tag."""
         longest = 0
         for tag in tags:
+            # Of most texts the last letters cannot begin the tag, which is quick to see.
             if tag[0] not in text[1 - len(tag) :]:
                 continue
             for length in range(min(len(tag) - 1, len(text)), longest, -1):
@@ -14399,7 +14420,6 @@ class _TaggedMessage:
         return [event for piece in self.text.close() for event in self._show(piece)]
 
     def _show(self, piece: _TextPiece) -> list[RunEvent]:
-        """Return the events of a piece."""
         if piece.kind == "text":
             return self.add_to_text(TextDelta(0, "text", self.part, piece.text))
         self._has_tags = True
@@ -14410,7 +14430,9 @@ class _TaggedMessage:
                 return self.end_thought(_reasoning(self.item, piece.text))
             return [ItemDone(self.thought_index, NO_THOUGHT)]
         events: list[RunEvent] = []
-        if piece.text.strip() and self._keeps_thought:
+        # A thought does not begin with blanks, but has blank lines inside.
+        has_words = self.thought_index is not None or piece.text.strip()
+        if piece.text and has_words and self._keeps_thought:
             if self.thought_index is None:
                 self.thought_index = next(self._indexes)
                 begun = ItemAdded(self.thought_index, _reasoning(self.item, ""))
@@ -14469,7 +14491,14 @@ class TaggedThoughts:
             messages = self._messages.values()
             return [*chain.from_iterable(each.read_rest() for each in messages), event]
         if isinstance(event, HiddenMessage):
-            return self._hide(event)
+            # It repeats the message before it, whose thought is shown; its own is not.
+            hidden = self._add_message(event)
+            hidden.read_rest()
+            _, answer = self._split(event.item)
+            if answer is None:
+                return []
+            hidden.text_index = next(self._free_indexes)
+            return [HiddenMessage(hidden.text_index, answer)]
         if isinstance(event, ToolOutput):  # of a tool of the server's own
             own_index = self._index_of(event.output_index)
             return [event._replace(output_index=own_index)]
@@ -14477,8 +14506,19 @@ class TaggedThoughts:
             return [event]
         message = self._messages.get(event.output_index)
         match event:
+            case ItemAdded() if item_type(event.item) == "message":
+                # It begins with its first words: they may be a thought, which then
+                # comes before it.
+                self._add_message(event)
+                return []
             case ItemAdded():
-                return self._begin(event)
+                begun: list[RunEvent] = []
+                for earlier in self._newest:
+                    if earlier.text.is_unread:  # it came before this item
+                        begun += earlier.begin_text()
+                self._newest = []
+                own_index = self._index_of(event.output_index)
+                return [*begun, event._replace(output_index=own_index)]
             case TextDelta(kind="text") if message:
                 # Older vLLM gives each delta a part of its own (vllm 35184), so all parts
                 # are one.
@@ -14505,32 +14545,6 @@ class TaggedThoughts:
             if answer and message.text_index is not None:
                 items.append((message.text_index, answer))
         return sorted(items, key=itemgetter(0))
-
-    def _begin(self, event: ItemAdded) -> list[RunEvent]:
-        """Return the beginning of an item; that of a message waits for its first words.
-
-        They may be a thought, which comes first.
-        """
-        if item_type(event.item) != "message":
-            begun: list[RunEvent] = []
-            for message in self._newest:
-                if message.text.is_unread:  # it came before this item
-                    begun += message.begin_text()
-            self._newest = []
-            index = self._index_of(event.output_index)
-            return [*begun, event._replace(output_index=index)]
-        self._add_message(event)
-        return []
-
-    def _hide(self, event: HiddenMessage) -> list[RunEvent]:
-        """Return a message that repeats the one before it, without its thought."""
-        message = self._add_message(event)
-        message.read_rest()
-        _, answer = self._split(event.item)
-        if answer is None:
-            return []
-        message.text_index = next(self._free_indexes)
-        return [HiddenMessage(message.text_index, answer)]
 
     def _add_message(self, event: ItemAdded | HiddenMessage) -> _TaggedMessage:
         message = _TaggedMessage(
@@ -14734,7 +14748,6 @@ class Attempt:
         return self._tagged.items(items) if self._tagged else items
 
     def _answer(self, payload: dict[str, Any]) -> RunEvents:
-        """Yield the run events of the whole answer."""
         return self._exchange("/responses", payload)
 
     async def _exchange(
@@ -14950,9 +14963,7 @@ class _StreamReader:
         is_new: Callable[[ServerSentEvent], bool] | None,
     ) -> None:
         self._answer = answer
-        self._limits = server.limits
-        self._connections = server.connections
-        self._deadlines = server.deadlines
+        self._server = server
         self._response = response
         self._skipped = skipped
         self._is_new = is_new
@@ -14977,7 +14988,7 @@ class _StreamReader:
         chunk = await self._answer.read_any()
         response = self._response
         response.byte_count += json_weight(chunk)
-        if response.byte_count > self._limits.most_bytes:
+        if response.byte_count > self._server.limits.most_bytes:
             raise AnswerTooLarge
         self._read_at = self._now()
         self._waited = self._read_at - began
@@ -14985,7 +14996,7 @@ class _StreamReader:
         earlier_events = response.event_count
         events = self._feed(batch)
         if response.event_count > earlier_events:
-            self._deadlines.event_arrived()
+            self._server.deadlines.event_arrived()
         return events, self._unreadable
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
@@ -15002,8 +15013,10 @@ class _StreamReader:
             return
         is_text = last.kind in ("text", "refusal")
         share = 1.0 if is_text else _THOUGHT_SHARE
-        crowd = self._connections.open_requests / _FEW_ANSWERS
-        longest = self._limits.join_seconds * share * min(max(crowd, 1.0), _MOST_LONGER)
+        server = self._server
+        crowd = server.connections.open_requests / _FEW_ANSWERS
+        longest = server.limits.join_seconds * share
+        longest *= min(max(crowd, 1.0), _MOST_LONGER)
         if self._waited > patience:
             self._patience = longest
             return
@@ -15089,42 +15102,37 @@ async def upload_file(
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
-    body = _multipart_body(name, content, fields)
-    async with connections.request(endpoint, "/files", body, deadlines) as answer:
-        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
-    if not file_id:
-        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
-    return file_id
-
-
-def _multipart_body(
-    file_name: str, content: bytes, fields: Mapping[str, str]
-) -> EncodedBody:
-    """Return a file and its fields as `multipart/form-data` (RFC 7578)."""
-    boundary = hex_digest(f"{file_name} {len(content)}")
+    # The file and its fields as `multipart/form-data` (RFC 7578).
+    boundary = hex_digest(f"{name} {len(content)}")
     while boundary.encode() in content:
         boundary = hex_digest(boundary)
-    # As browsers write a file's name into a header (HTML, "Form data").
-    quoted = file_name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
-    name_field = f'name="file"; filename="{quoted}"'
     lines: list[bytes] = []
-    for name, value in fields.items():
+    for field, value in fields.items():
         lines += [
             f"--{boundary}".encode(),
-            f'Content-Disposition: form-data; name="{name}"'.encode(),
+            f'Content-Disposition: form-data; name="{field}"'.encode(),
             b"",
             value.encode(),
         ]
+    # As browsers write a file's name into a header (HTML, "Form data").
+    quoted = name.replace('"', "%22").replace("\r", "%0D").replace("\n", "%0A")
+    head = f'Content-Disposition: form-data; name="file"; filename="{quoted}"'
     lines += [
         f"--{boundary}".encode(),
-        f"Content-Disposition: form-data; {name_field}".encode(errors="replace"),
+        head.encode(errors="replace"),
         b"Content-Type: application/octet-stream",
         b"",
         content,
         f"--{boundary}--".encode(),
         b"",
     ]
-    return EncodedBody(b"\r\n".join(lines), f"multipart/form-data; boundary={boundary}")
+    media_type = f"multipart/form-data; boundary={boundary}"
+    body = EncodedBody(b"\r\n".join(lines), media_type)
+    async with connections.request(endpoint, "/files", body, deadlines) as answer:
+        file_id = as_text(as_mapping(await answer.read_json()).get("id"))
+    if not file_id:
+        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
+    return file_id
 
 
 # --------------------------------------------------------------------------------------
@@ -15394,12 +15402,17 @@ def _restrict_choice(
     # change. `tool_choice` is no part of the beginning (pydantic-ai 2.68.0, measured).
     identities = {tool_identity(tool) for tool in offered}
     left = [tool for tool in declared if tool_identity(tool) in identities]
-    if len(left) == len(declared) or choice not in (None, "auto", "required"):
+    is_one_tool = isinstance(choice, Mapping) and choice.get("type") != "allowed_tools"
+    is_open = is_one_tool or choice in (None, "auto", "required")
+    if len(left) == len(declared) or not is_open:
         return choice
     if not left:
         return "none"
+    mode = choice or "auto"
+    if is_one_tool:  # after its first call nothing else would leave the others out
+        left, mode = [{**as_mapping(choice)}], "required"
     named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
-    return {"type": "allowed_tools", "mode": choice or "auto", "tools": named}
+    return {"type": "allowed_tools", "mode": mode, "tools": named}
 
 
 _CHOICE_KEYS = ("type", "name", "server_label")
@@ -15707,6 +15720,8 @@ class Attempts:
         """
         limits = self._server.limits
         earlier_count = len(self._usages)
+        # No call of the response leaves with the id of an earlier one, which the same
+        # output would answer.
         calls = filter(is_call, request.input)
         self._call_ids.update(as_text(call.get("call_id")) for call in calls)
         next_attempt = _NextAttempt(request, limits)
@@ -15727,13 +15742,13 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
-            limits.set_waiting(False)
+            limits.set_waiting(False)  # the pause is ours, not the server's time
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
             await asyncio.sleep(wait)
-        if not attempt.has_shown:
+        if not attempt.has_shown:  # no other attempt follows that could show it again
             for event in attempt.release():
                 yield event
         yield self._answer_of(attempt, self._usages[earlier_count:])
@@ -15743,6 +15758,8 @@ class Attempts:
         server = self._server
         ending = attempt.ending
         if ending.kind == "completed" and not server.endpoint.serves_openai:
+            # What a server took with one chat is hardly what it refuses in another: then
+            # less of the chat is tried before fewer options (`blind_repair`).
             frame = attempt.request.frame()
             if frame != self._taken:  # most rounds ask for the same
                 self._taken = frame
@@ -15801,11 +15818,16 @@ class _NextAttempt:
         failure = _retriable_failure(attempt)
         if failure is None or attempt.has_shown:
             return None, 0.0
-        is_unrefused_background = (
-            self.request.runs_in_background and not attempt.response.refusal
-        )
-        if is_unrefused_background and _may_run_on_server(attempt.error):
-            return None, 0.0
+        if self.request.runs_in_background and not attempt.response.refusal:
+            # A response whose id is unknown continues at the server; sent again, it would
+            # be billed twice. So it is sent again only if nothing arrived there, or the
+            # API itself refused it: a gateway does not tell what happened behind it.
+            error = attempt.error
+            if error is None or error.was_sent:
+                return None, 0.0
+            is_asked_to_retry = error.failure and error.failure.should_retry
+            if error.status in _GATEWAY_STATUS and not is_asked_to_retry:
+                return None, 0.0
         may_leave_flex = self._limits.flex_falls_back
         is_flex = self.request.service_tier == "flex"
         if may_leave_flex and is_flex and failure.error.code == FLEX_UNAVAILABLE:
@@ -15877,19 +15899,6 @@ def _retriable_failure(attempt: Attempt) -> Failure | None:
 
 _GATEWAY_STATUS = frozenset({408, 502, 504, *CLOUDFLARE_STATUS})
 """Statuses of a gateway in front of the API that got no answer in time."""
-
-
-def _may_run_on_server(error: ResponsesError | None) -> bool:
-    """Say whether the server may be working on the request in spite of `error`.
-
-    A background response whose id is unknown continues; sent again, it would be billed
-    twice. So it is sent again only if nothing arrived at the server or the API itself
-    refused it. The answer of a gateway does not tell what happened behind it.
-    """
-    if error is None or error.was_sent:
-        return True
-    is_asked_to_retry = error.failure and error.failure.should_retry
-    return error.status in _GATEWAY_STATUS and not is_asked_to_retry
 
 
 # --------------------------------------------------------------------------------------
@@ -16059,6 +16068,7 @@ class _Rounds:
                 if isinstance(part, ModelAnswer):
                     self._answer = part
                     continue
+                # From the first call on everything waits, to keep its order.
                 begins_call = isinstance(part, ItemAdded) and is_call(part.item)
                 if holds_calls and (self._held or begins_call):
                     self._held.append(part)
@@ -16099,12 +16109,24 @@ class _Rounds:
                 yield event
             yield self._end_round(judgment)
             if judgment.question:
-                return
+                return  # with the user's answer another run goes on (`resume`)
             with self._spending.pause():
                 refusals = await _remote_refusals(approvals, toolset, limit)
             for request, refusal in zip(approvals, refusals, strict=True):
-                for event in self._answer_approval(request, refusal):
+                response: Item = {
+                    "type": "mcp_approval_response",
+                    "approval_request_id": request.get("id"),
+                    "approve": refusal is None,
+                }
+                if refusal is None:  # the remote call will appear itself
+                    self._inputs.append(response)
+                    self._add_item(response)
+                    continue
+                self._inputs.append({**response, "reason": refusal})
+                call, denied = refused_pair(request, refusal)
+                for event in self._show_call({**call, "id": f"fc_{call['call_id']}"}):
                     yield event
+                yield ToolOutput(self._add_item(denied), denied, failed=True)
             async with aclosing(self._make_calls(judgment, toolset)) as outputs:
                 async for made in outputs:
                     yield made
@@ -16184,7 +16206,6 @@ class _Rounds:
         yield from ends
 
     def _end_round(self, judgment: Judgment) -> RoundDone:
-        """Return the end of the last response."""
         answer = self._answer
         return RoundDone(
             number=self._spending.rounds,
@@ -16253,24 +16274,6 @@ class _Rounds:
         self._next_index += 1
         return index
 
-    def _answer_approval(
-        self, request: Item, refusal: str | None
-    ) -> Iterator[RunEvent]:
-        """Approve a remote call, which will appear itself, or show that it is denied."""
-        response: Item = {
-            "type": "mcp_approval_response",
-            "approval_request_id": request.get("id"),
-            "approve": refusal is None,
-        }
-        if refusal is None:
-            self._inputs.append(response)
-            self._add_item(response)
-            return
-        self._inputs.append({**response, "reason": refusal})
-        call, output = refused_pair(request, refusal)
-        yield from self._show_call({**call, "id": f"fc_{call['call_id']}"})
-        yield ToolOutput(self._add_item(output), output, failed=True)
-
     def build_end(self) -> RunDone:
         """Return the end of the run: its own, or that of a task that stopped it."""
         answer = self._answer
@@ -16281,12 +16284,13 @@ class _Rounds:
             ending = stopped.ending
             trace = stopped.trace
         has_text = self._had_output or answer.has_shown
-        if not has_text:
+        if not has_text:  # the message must not tell of a part that arrived
             ending = ending.without_text()
         return RunDone(
             ending=ending,
             usage=sum_usages(self._usages),
             last_usage=answer.last_usage,
+            # What the page has shown; the next request has repetitions, too.
             output=tuple(without_repetitions(self._output)),
             trace=trace,
             usages=tuple(self._usages),
@@ -16295,7 +16299,6 @@ class _Rounds:
 
 
 def _refuse(call: Item, why: str) -> ToolResult:
-    """Return the result of a call that is not made."""
     return tool_error(f"{call.get('name')} {why}")
 
 
@@ -16316,7 +16319,9 @@ async def _remote_refusals(
     for name, request in zip(names, requests, strict=True):
         text = json_text(request.get("arguments")) or "{}"
         arguments = parse_json_object(text)
-        if arguments is None:  # the user who decides sees what is not JSON as it is
+        # The user who decides sees as it is what is not JSON, or what the server may read
+        # in another way.
+        if arguments is None or repeats_a_name(text):
             arguments = {"arguments": text}
         call = AskedCall(
             call_id=str(request.get("id")),
@@ -16968,6 +16973,12 @@ def stored_name(name: str) -> tuple[str, str]:
     return f"{base}.bin", INERT_TYPES["bin"]
 
 
+def document_name(media_type: str) -> str:
+    """Return the name of a document that has only a type; most are PDFs."""
+    endings = {kind: ending for ending, kind in INERT_TYPES.items()}
+    return f"file.{endings.get(media_type, 'pdf')}"
+
+
 def image_name(media_type: str) -> str:
     """Return the name of an image that has only a type."""
     ending = _IMAGE_ENDINGS.get(media_type)
@@ -16988,28 +16999,37 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]|(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f"
+    r"\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
-the empty pattern of Braille, variation selectors. The selector that makes an emoji of a
-symbol is common and stays, one after each symbol."""
+the empty pattern of Braille, variation selectors."""
+_LONE_SELECTOR = re.compile(r"(?<![\u203c-\u3299\U0001f000-\U0001faff])\ufe0f")
+"""The selector that makes an emoji of a symbol is common, one after each symbol."""
 
 
-def with_escapes(text: str) -> str:
+class _Escapes(dict[int, str]):
+    """What is shown of each character of a text, by its number.
+
+    A stranger may write megabytes of them, so each is looked at once.
+    """
+
+    def __missing__(self, number: int) -> str:
+        shown = chr(number)
+        if not shown.isprintable() or _SHOWS_NOTHING.match(shown):
+            shown = json.dumps(shown)[1:-1]  # as JSON writes it in ASCII
+        self[number] = shown
+        return shown
+
+
+def with_escapes(text: str, kept: str = "") -> str:
     """Return a text with escapes for what cannot be seen, or changes what is next to it.
 
     Some characters turn the direction of a line around, others take no room and can
-    hold a text of their own; a carriage return ends a block of code in Markdown.
+    hold a text of their own; a carriage return ends a block of code in Markdown. The
+    `kept` ones stay.
     """
-    if text.isprintable() and not _SHOWS_NOTHING.search(text):
-        return text
-    shown: list[str] = []
-    for index, character in enumerate(text):
-        if character.isprintable() and not _SHOWS_NOTHING.match(text, index):
-            shown.append(character)
-        else:
-            shown.append(json.dumps(character)[1:-1])  # as JSON writes it in ASCII
-    return "".join(shown)
+    escapes = _Escapes({ord(character): character for character in kept})
+    return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
 _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
@@ -17019,9 +17039,6 @@ _MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
-
-
-_BETWEEN_BREAKS = re.compile(r"[^\n\t]+")
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -17043,7 +17060,7 @@ def value_with_escapes(value: Any) -> Any:
     if isinstance(value, list):
         return [value_with_escapes(item) for item in value]
     if isinstance(value, str):
-        return _BETWEEN_BREAKS.sub(lambda found: with_escapes(found[0]), value)
+        return with_escapes(value, kept="\n\t")
     if isinstance(value, int) and abs(value) > _LARGEST_OF_PAGE:
         return str(value)
     if isinstance(value, float) and not math.isfinite(value):
@@ -17183,15 +17200,21 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
+_IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
     rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+    rf"|\ue200{_IN_MARK}\Z"
 )
-_TRACKING = re.compile(rf"[?&]{_TRACKED}(?![\w-])")
+_TRACKING = re.compile(
+    rf"[?&]{_TRACKED}(?![\w-])|\ue200(?:file)?cite\ue202{_IN_MARK}\ue201"
+)
+"""And where a model cites by names of its own (`turn0search0`), in characters that no
+page draws. Other marks of these characters have words of the answer."""
 
 _OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
-"""The end of a text that may become a tracking parameter."""
+"""The end of a text that may become what is not shown."""
 
 
 class HoldbackBuffer:
@@ -17218,9 +17241,7 @@ class HoldbackBuffer:
 
 
 def strip_tracking(text: str) -> str:
-    """Return a text, or an address, without tracking parameters in its links."""
-    if _TRACKED not in text:
-        return text
+    """Return a text, or an address, without tracking parameters and a model's marks."""
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
@@ -17246,6 +17267,7 @@ class _Edit(NamedTuple):
 _BY_PLACE = attrgetter("start", "end")
 _MAX_SOURCES = 200
 """Of a message, those of the host's tools included; no one reads more."""
+_LONGEST_KEY = 8000
 _FEW_SOURCES = 10
 _SOURCES_AT_ONCE = 10
 
@@ -17276,7 +17298,15 @@ class Citations:
         """Return the event with its text as it is shown, and the sources it names."""
         match event:
             case TextDelta() if event.kind in ("text", "refusal"):
-                text = self._grow(event)
+                index = event.output_index
+                growing = self._growing.get(index)
+                before = ""
+                if growing is None or growing.part != event.part:
+                    before = self._take_held(index)  # the rest of an earlier part
+                    growing = _GrowingPart(event.part)
+                    self._growing[index] = growing
+                certain = growing.buffer.feed(event.text)
+                text = before + self._number_links(growing, certain)
                 return [event if text == event.text else event._replace(text=text)]
             case AnnotationAdded():
                 self._note_name(event.annotation)
@@ -17289,6 +17319,7 @@ class Citations:
                 # If it grew, its text was a thought (loop/tagged_thoughts.py).
                 self._growing.pop(event.output_index, None)
             case ToolOutput():
+                # Those of the text have got their numbers before.
                 cited = self._sources(ended=True)
                 sources = event.card.get("sources", ())
                 for key in source_keys(sources):
@@ -17296,8 +17327,8 @@ class Citations:
                 return [event, *cited, *map(SourceCited, sources)]
             case RunDone():
                 left: list[CitedEvent] = []
-                for index in list(self._growing):
-                    left += self._rest(index)
+                for unended in list(self._growing):
+                    left += self._rest(unended)
                 return [*left, *self._sources(ended=True), event]
         return [event]
 
@@ -17378,17 +17409,6 @@ class Citations:
             SourceCited({"source": source, "document": shown, "metadata": metadata})
         ]
 
-    def _grow(self, event: TextDelta) -> str:
-        """Return what can be shown with a delta: also the rest of an earlier part."""
-        index = event.output_index
-        growing = self._growing.get(index)
-        before = ""
-        if growing is None or growing.part != event.part:
-            before = self._take_held(index)
-            growing = _GrowingPart(event.part)
-            self._growing[index] = growing
-        return before + self._number_links(growing, growing.buffer.feed(event.text))
-
     def _number_links(self, growing: _GrowingPart, text: str) -> str:
         """Return more text of a part, in which links to pages of a search are numbers.
 
@@ -17397,7 +17417,7 @@ class Citations:
         if _TRACKED not in text:
             if text:
                 growing.last_number = ""
-            return text
+            return strip_tracking(text)
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
         # The number that the edited text ends with. If all of the text repeats the number
         # in front of it, that one is still the last.
@@ -17445,7 +17465,7 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations and _TRACKED not in text:
-            return text
+            return strip_tracking(text)
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -17469,10 +17489,10 @@ class Citations:
     def _number(self, key: str) -> str:
         """Return the number of a source in brackets; a new one waits to be shown.
 
-        Empty for one source more than a message may have.
+        Empty for one source more than a message may have, or a longer one.
         """
         if key not in self._numbers:
-            if len(self._numbers) >= _MAX_SOURCES:
+            if len(self._numbers) >= _MAX_SOURCES or len(key) > _LONGEST_KEY:
                 return ""
             self._numbers[key] = len(self._numbers) + 1
             self._waiting.append(key)
@@ -17481,7 +17501,6 @@ class Citations:
         return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
-        """Remember the name of a source."""
         name = annotation.get("title") or annotation.get("filename")
         key = _key(annotation)
         if name and key:
@@ -17543,14 +17562,20 @@ def _is_position(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and value >= 0
 
 
+def _stated_range(annotation: Item) -> tuple[Any, Any]:
+    """Return where a citation begins and ends; some servers know only its end."""
+    last = annotation.get("end_index")
+    start = annotation.get("start_index")
+    return last if start is None else start, last
+
+
 def _range(annotation: Item, text: str) -> tuple[int, int]:
     """Return the first position of an annotation's text, and the one after the last.
 
     `end_index` is documented as the last character, but it is the one after it
     (recorded, 148 of 149). A file's `index` is the place of the citation.
     """
-    start = annotation.get("start_index")
-    last = annotation.get("end_index")
+    start, last = _stated_range(annotation)
     # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
     knows_none = start == last == 0
     if start is None and last is None:  # some servers write null for what is not there
@@ -17610,11 +17635,12 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
         for annotation in content_parts(part.get("annotations")):
             if annotation.get("type") != "url_citation":
                 continue
+            start, end = map(find_position, _stated_range(annotation))
             cited = {
                 "url": _key(annotation),
                 "title": shorten_name(str(annotation.get("title") or "")),
-                "start_index": before + find_position(annotation.get("start_index")),
-                "end_index": before + find_position(annotation.get("end_index")),
+                "start_index": before + start,
+                "end_index": before + end,
             }
             annotations.append({"type": "url_citation", "url_citation": cited})
         before += find_position(len(text))
@@ -17729,8 +17755,6 @@ class ChunkRenderer:
             "model": model,
         }
         self.report = AnswerReport()
-        self._open_calls: dict[str, Item] = {}
-        """The calls without an output, by their ids."""
         self._held: dict[int, HoldbackBuffer] = {}
         """What is held back of each message, by its output index."""
         self._refusals: set[int] = set()
@@ -17781,10 +17805,6 @@ class ChunkRenderer:
                 yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
-            case ItemDone() if is_call(event.item):
-                self._open_calls[event.item["call_id"]] = event.item
-            case ToolOutput():
-                self._open_calls.pop(event.item["call_id"], None)
             case AnswerReport():
                 self.report = event
             case RunDone():
@@ -17813,7 +17833,6 @@ class ChunkRenderer:
         yield from self._add_text(file_lines(event.card))
 
     def _show_held(self, index: int) -> Chunks:
-        """Yield what was held back of a message."""
         held = self._held.pop(index, None)
         rest = strip_tracking(held.rest()) if held else ""
         if index in self._commentary:
@@ -17861,13 +17880,14 @@ class ChunkRenderer:
         if closing and closing in self._commentary.values():
             gap = _GAP if self._length else ""
             yield from self._add_text(gap + _clean_text(closing))
-        for index, call in enumerate(self._open_calls.values()):
+        calls = open_calls(event.output)
+        for index, call in enumerate(calls):
             tool_call = {"index": index, **chat_tool_call(call)}
             yield self.chunk({"tool_calls": [tool_call]})
         error = _error(event)
         finish = None
         if not error:
-            finish = _finish_reason(event.ending, bool(self._open_calls))
+            finish = _finish_reason(event.ending, bool(calls))
         sums = {
             **client_usage(event, self.report.cost),
             **metadata_field(self.report.metadata),
@@ -18379,7 +18399,6 @@ class OutputItems:
         return item
 
     def _note_call(self, index: int, item: Item) -> None:
-        """Remember which calls are open."""
         call_id = item.get("call_id")
         if is_call_output(item):
             self._answered.add(call_id)
@@ -18547,8 +18566,19 @@ class Commentary:
         match event:
             case ItemAdded():
                 yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
-            case TextDelta():
-                yield from self._grow(event.text)
+            case TextDelta() if event.text:
+                quote = _continued_quotation if self._quoted else _quotation
+                quoted = quote(event.text)
+                self._quoted.append(quoted)
+                self._length += len(quoted)
+                # Deltas extend the text of an unknown item on the page only. The host
+                # stores an item when it gets it whole, and that is what is left after
+                # Stop: so the whole text comes each time it has doubled
+                # (docs/reference/open-webui.md, "Native events").
+                if self._length < 2 * self._stored_length:
+                    yield self._shown.grow(self.host_index, "text", quoted)
+                else:
+                    yield self._whole("in_progress")
             case ItemDone():
                 self._ended = event
                 quotation = _quotation(event.shown)
@@ -18582,23 +18612,6 @@ class Commentary:
         said = {"content": gap + text}
         yield self._shown.end(self._marker_index, answer, said)
 
-    def _grow(self, text: str) -> Chunks:
-        """Yield the growth, and the whole text each time it has doubled.
-
-        Deltas extend the text of an unknown item on the page only. The host stores an
-        item when it gets it whole, and that is what is left after Stop
-        (docs/reference/open-webui.md, "Native events").
-        """
-        if not text:
-            return
-        quoted = _continued_quotation(text) if self._quoted else _quotation(text)
-        self._quoted.append(quoted)
-        self._length += len(quoted)
-        if self._length < 2 * self._stored_length:
-            yield self._shown.grow(self.host_index, "text", quoted)
-        else:
-            yield self._whole("in_progress")
-
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
@@ -18608,7 +18621,6 @@ class Commentary:
 
 
 def _quotation(text: str) -> str:
-    """Return a text as a quotation in Markdown."""
     return "> " + _continued_quotation(text) if text else ""
 
 
@@ -18897,7 +18909,6 @@ class NativeRenderer:
         return closing_line(shown)
 
     def _start(self, event: ItemAdded) -> Chunk:
-        """Return the beginning of an item."""
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
         shown = _ShownItem(len(self.shown.items), self._now())
@@ -19180,6 +19191,8 @@ def _with_call_ids(messages: Sequence[JsonObject]) -> Iterator[JsonObject]:
     """
     count = 0
     # Of the last answer with calls: their ids in order, and by the names of the tools.
+    # What was taken from one queue stays in the other, where it counts as answered: so
+    # thousands of calls take one pass.
     waiting: deque[str] = deque()
     waiting_by_name: dict[str, deque[str]] = {}
     answered: set[str] = set()
@@ -19362,6 +19375,8 @@ def _input_part(part: object, detail: str) -> Item:
             return {"type": "input_text", "text": str(part.get("text") or "")}
         case "image_url" | "input_image":
             return _image_part(part, detail)
+        case "image":
+            return _image_part({"image_url": _image_address(part)}, detail)
         case "file":
             return _file_part(part.get("file"))
         case "input_file":
@@ -19379,18 +19394,14 @@ def _output_part(part: object) -> Item:
     them from the chat.
     """
     wire = as_mapping(part)
-    image = as_text(wire.get("data"))
     text = value_at(wire, "resource", "text")
-    if wire.get("type") == "image" and image:
-        kind = as_text(wire.get("mimeType")) or "image/png"
-        return _image_part({"image_url": f"data:{kind};base64,{image}"}, "auto")
     if isinstance(text, str):
         return {"type": "input_text", "text": text}
     if wire and "type" not in wire:
         return {"type": "input_text", "text": json_text(part)}
     try:
         own_part = _input_part(part, "auto")
-    except InvalidRequest:  # a sound, a link, an image without its data
+    except InvalidRequest:  # a sound, a link
         return {"type": "input_text", "text": _NO_KNOWN_PART}
     if own_part["type"] == "input_image" and not as_text(own_part.get("image_url")):
         return {"type": "input_text", "text": _NO_IMAGE_ADDRESS}
@@ -19399,6 +19410,16 @@ def _output_part(part: object) -> Item:
 
 _NO_IMAGE_ADDRESS = "[An image is left out: it has no address.]"
 _NO_KNOWN_PART = "[A part is left out: it is neither text nor an image or a file.]"
+
+
+def _image_address(wire: JsonObject) -> object:
+    """Return the address of an image in the form of Anthropic or of MCP."""
+    image = as_mapping(wire.get("source")) or wire
+    data = as_text(image.get("data"))
+    if not data:
+        return image.get("url")
+    kind = as_text(image.get("media_type") or image.get("mimeType")) or "image/png"
+    return f"data:{kind};base64,{data}"
 
 
 def _image_part(wire: JsonObject, default: str) -> Item:
@@ -19440,6 +19461,9 @@ def _file_part(wire: object) -> Item:
     kept = {key: given[key] for key in given if key in _KEYS_OF_FILE}
     if kept.get("detail") not in _FILE_DETAILS:
         kept.pop("detail", None)
+    if not (address or kept.get("filename")):  # the API takes no content without one
+        media_type = data[:100].lower().partition(";")[0].removeprefix("data:")
+        kept["filename"] = document_name(media_type)
     return {"type": "input_file", **given_values(kept)}
 
 
@@ -20016,7 +20040,21 @@ def derive_key(secret: str, purpose: str) -> bytes:
 def signer(secret: str, purpose: str) -> Sign:
     """Return what signs values for one purpose."""
     keyed = hmac.new(derive_key(secret, purpose), digestmod="sha256")
-    return partial(_signature, keyed)
+
+    def sign(value: object, is_sorted: bool) -> str:
+        """Return half of the signature of a JSON value."""
+        if is_sorted:
+            text = _sorted_json(value)
+        else:
+            try:
+                text = compact_json(value)
+            except ValueError:  # UTF-8 has no lone surrogates; sorted, they are escaped
+                text = _sorted_json(value)
+        signature = keyed.copy()
+        signature.update(text)
+        return signature.hexdigest()[:_HALF]
+
+    return sign
 
 
 def sign_object(
@@ -20059,20 +20097,6 @@ def is_signed(fields: Mapping[str, Any], sign: Sign | None, *scope: object) -> b
 
 def _without_signature(fields: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name != _FIELD}
-
-
-def _signature(keyed: hmac.HMAC, value: object, is_sorted: bool) -> str:
-    """Return half of the signature of a JSON value."""
-    if is_sorted:
-        text = _sorted_json(value)
-    else:
-        try:
-            text = compact_json(value)
-        except ValueError:  # UTF-8 has no lone surrogates; the other form escapes them
-            text = _sorted_json(value)
-    signature = keyed.copy()
-    signature.update(text)
-    return signature.hexdigest()[:_HALF]
 
 
 def _sorted_json(value: object) -> bytes:
@@ -20432,15 +20456,6 @@ _BLOCK = re.compile(
 )
 
 
-def _strip_old_blocks(text: str) -> str:
-    """Return `text` without such blocks; a block that is not closed stays as text."""
-    if _SIGN not in text:
-        return text
-    # Only the text before the last end is read, once.
-    head, end, rest = text.rpartition("</details>")
-    return _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
-
-
 def build_input(
     parts: Iterable[ChatPart],
     records: Mapping[str, Record],
@@ -20540,8 +20555,13 @@ class _RunHistory:
             if not isinstance(part, AssistantText):
                 self._pieces.append(part)
                 continue
+            text = part.text
+            if part.may_have_blocks and _SIGN in text:
+                # Only what is before the last end is read, once: a block that is not
+                # closed stays as text.
+                head, end, rest = text.rpartition("</details>")
+                text = _BLOCK.sub("", f"{head}{end}{rest[:1]}") + rest[1:]
             # The text in pieces, each after the marker of a record.
-            text = _strip_old_blocks(part.text) if part.may_have_blocks else part.text
             ulids = part.ulids or ("",)
             in_front = [MarkedText(ulid, "") for ulid in ulids[:-1]]
             for piece in in_front + split_at_markers(text, ulids[-1]):
@@ -20810,9 +20830,23 @@ def task_request(
     instructions, parts = parse_messages(clean_messages)
     ignored = _ANSWER_KEYS if at_own_effort else _ANSWER_KEYS | _EFFORT_KEYS
     parameters = {key: body[key] for key in body if key not in ignored}
-    text_format = _task_format(task, clean_messages)
-    if text_format and model.facts.known_family:
-        parameters["text"] = {"format": text_format}
+    if task in _TASK_OBJECTS and model.facts.known_family:
+        key, value_schema = _TASK_OBJECTS[task]
+        schema = {
+            "type": "object",
+            "properties": {key: value_schema},
+            "required": [key],
+            "additionalProperties": False,
+        }
+        # An administrator's own prompt may ask for something else: then it lacks the key.
+        if any(f'"{key}"' in str(message["content"]) for message in clean_messages):
+            form = {
+                "type": "json_schema",
+                "name": task,
+                "schema": schema,
+                "strict": True,
+            }
+            parameters["text"] = {"format": form}
     effort = None
     if not at_own_effort:
         effort = model.lowest_effort()
@@ -20820,25 +20854,6 @@ def task_request(
     settings = Settings(effort=effort, stream=stream, encrypted_reasoning=False)
     items = build_input(parts, {}, None)
     return build_request(model, instructions, items, parameters, settings)
-
-
-def _task_format(task: str, messages: Sequence[JsonObject]) -> dict[str, Any] | None:
-    """Return the `text.format` of a task whose answer the host reads as JSON, or None.
-
-    An administrator's own prompt may ask for something else, so the key must be in it.
-    """
-    if task not in _TASK_OBJECTS:
-        return None
-    key, value_schema = _TASK_OBJECTS[task]
-    if not any(f'"{key}"' in str(message.get("content")) for message in messages):
-        return None
-    schema = {
-        "type": "object",
-        "properties": {key: value_schema},
-        "required": [key],
-        "additionalProperties": False,
-    }
-    return {"type": "json_schema", "name": task, "schema": schema, "strict": True}
 
 
 def task_result(text: str, model: str) -> dict[str, Any]:
@@ -21336,7 +21351,17 @@ def attach_files(
                 files[position] = attached
                 left -= len(attached)
     elif users:
-        own, others = _files_without_row(metadata)
+        rows_of_last = value_at(metadata, "user_message", "files")
+        own = _read_attachments(rows_of_last)[:_MAX_ATTACHMENTS]
+        # The host lists them together with the knowledge of the model.
+        knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
+        known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
+        known_ids.update(attachment.file_id for attachment in own)
+        others: list[Attachment] = []
+        for attachment in _read_attachments(metadata.get("files")):
+            if attachment.file_id not in known_ids:
+                others.append(attachment)
+        others = others[: _MAX_ATTACHMENTS - len(own)]
         first = min(users)
         last = max(users)
         files[last] = own
@@ -21491,25 +21516,6 @@ def _file_content(part: Any) -> str:
     return str(part.get("image_url") or part.get("file_data") or "")
 
 
-def _files_without_row(
-    metadata: JsonObject,
-) -> tuple[list[Attachment], list[Attachment]]:
-    """Return the files of the last message, and those of earlier ones.
-
-    The host lists them together with the knowledge of the model.
-    """
-    rows = value_at(metadata, "user_message", "files")
-    own = _read_attachments(rows)[:_MAX_ATTACHMENTS]
-    knowledge = value_at(metadata, "model", "info", "meta", "knowledge")
-    known_ids = {str(row.get("id")) for row in content_parts(knowledge)}
-    known_ids.update(attachment.file_id for attachment in own)
-    others: list[Attachment] = []
-    for attachment in _read_attachments(metadata.get("files")):
-        if attachment.file_id not in known_ids:
-            others.append(attachment)
-    return own, others[: _MAX_ATTACHMENTS - len(own)]
-
-
 def _readable_image(part: Item, name: str, scale: _Scale) -> Item | str:
     """Return an image that the API can read, or why there is none.
 
@@ -21549,14 +21555,31 @@ def add_tool_images(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPar
                 urls_by_position[position] = urls
     if not urls_by_position:
         return list(parts)
-    counts = _image_counts(rows)
+    # How many images each output has, by the id of its call, as our cards have it.
+    counts: dict[str, int] = {}
+    for row in rows.values():
+        for item in content_parts(value_at(row, "output")):
+            call_id = item.get("call_id")
+            if item.get("id") == f"fco_{call_id}":
+                kinds = [item_type(part) for part in content_parts(item.get("output"))]
+                counts[str(call_id)] = kinds.count("input_image")
     result: list[ChatPart] = []
     # The outputs at the end of the result that have no images yet.
     outputs: list[ToolMessage] = []
     for position, part in enumerate(parts):
         urls = urls_by_position.get(position, [])
         if urls and outputs:
-            result[-len(outputs) :] = _assign_images(outputs, urls, counts)
+            # The last output gets all images if the counts differ.
+            shares = [counts.get(output.call_id, 0) for output in outputs]
+            if sum(shares) != len(urls):
+                shares = [0] * len(outputs)
+                shares[-1] = len(urls)
+            remaining = iter(urls)
+            del result[-len(outputs) :]
+            for output, share in zip(outputs, shares, strict=True):
+                images = [tool_image(url) for url in islice(remaining, share)]
+                with_images = append_images(str(output.output), images)
+                result.append(output._replace(output=with_images))
             outputs.clear()
             continue
         result.append(part)
@@ -21580,35 +21603,6 @@ def append_images(text: str, images: Sequence[Item]) -> str | list[Item]:
     if not images:
         return text
     return [{"type": "input_text", "text": text}, *images]
-
-
-def _assign_images(
-    outputs: Sequence[ToolMessage], urls: Sequence[str], counts: Mapping[str, int]
-) -> list[ChatPart]:
-    """Return the outputs with the images; the last gets all if the counts differ."""
-    shares = [counts.get(output.call_id, 0) for output in outputs]
-    if sum(shares) != len(urls):
-        shares = [0] * len(outputs)
-        shares[-1] = len(urls)
-    remaining = iter(urls)
-    assigned: list[ChatPart] = []
-    for output, share in zip(outputs, shares, strict=True):
-        images = [tool_image(url) for url in islice(remaining, share)]
-        with_images = append_images(str(output.output), images)
-        assigned.append(output._replace(output=with_images))
-    return assigned
-
-
-def _image_counts(rows: JsonObject) -> dict[str, int]:
-    """Return the number of images in each output, by the ids of their calls."""
-    counts: dict[str, int] = {}
-    for row in rows.values():
-        for item in content_parts(value_at(row, "output")):
-            call_id = item.get("call_id")
-            if item.get("id") == f"fco_{call_id}":  # as our cards have it
-                kinds = [item_type(part) for part in content_parts(item.get("output"))]
-                counts[str(call_id)] = kinds.count("input_image")
-    return counts
 
 
 # --------------------------------------------------------------------------------------
@@ -21670,8 +21664,18 @@ def write_details(
     rows = replayed_rows([item for item, _ in turn], with_reasoning=True)
     for (_, shown), own_rows in zip(turn, rows, strict=True):
         for replayed in own_rows:
-            if continues or not has_plain_reasoning(replayed):
-                entries.append(_entry(replayed, shown))
+            if has_plain_reasoning(replayed) and not continues:
+                continue
+            if has_encrypted_reasoning(replayed):
+                rest = dict(replayed)
+                data = rest.pop("encrypted_content")
+                entries.append({"type": _REASONING, "data": data, "item": rest})
+                continue
+            # A message in its short form has no type.
+            typed = {"type": item_type(replayed), **replayed}
+            kept = omit_shown_text(typed, shown)
+            told = shown if kept is typed else len(shown)
+            entries.append({"type": _ITEM, "item": kept, "shown": told})
     carried = [
         {**entry, **named, "index": index} for index, entry in enumerate(entries, 1)
     ]
@@ -21691,18 +21695,6 @@ def read_details(details: object, sign: Sign | None) -> list[DetailTurn]:
         if turn is not None:
             read.append(turn)
     return read
-
-
-def _entry(item: Item, shown: str) -> Item:
-    """Return the entry of an item; a message in its short form has no type."""
-    if has_encrypted_reasoning(item):
-        rest = dict(item)
-        encrypted = rest.pop("encrypted_content")
-        return {"type": _REASONING, "data": encrypted, "item": rest}
-    typed = {"type": item_type(item), **item}
-    kept = omit_shown_text(typed, shown)
-    has_text = kept is typed
-    return {"type": _ITEM, "item": kept, "shown": shown if has_text else len(shown)}
 
 
 def _is_entry(entry: Item) -> bool:
@@ -22438,7 +22430,28 @@ def _merge_output(
     is_known = finder.has_text or has_call
     if not is_known and any(isinstance(part, AssistantText) for part in answer):
         return answer
-    return _with_records(answer, records, finder.by_id)
+
+    # Each record goes to its place, before the text that it names; one without a text
+    # comes at the end, and one whose text is gone nowhere.
+    end = _Place(len(answer), 0)
+    ulids_by_number: dict[int, dict[int, list[str]]] = {}
+    for item in records:
+        before = item.get("before")
+        place = finder.by_id.get(str(before)) if before else end
+        if place is None:
+            continue
+        ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
+        ulids = ulids_by_number.setdefault(place.number, {})
+        ulids.setdefault(place.offset, []).append(ulid)
+    restored: list[ChatPart] = []
+    for number, part in enumerate(answer):
+        if number in ulids_by_number:
+            restored += _cut_at_records(part, ulids_by_number[number])
+        else:
+            restored.append(part)
+    if end.number in ulids_by_number:
+        restored += _cut_at_records(AssistantText(""), ulids_by_number[end.number])
+    return restored
 
 
 def _in_stored_order(
@@ -22471,6 +22484,7 @@ def _in_stored_order(
         ids = {
             part.call_id for part in block if isinstance(part, ToolCall | ToolMessage)
         }
+        # Each call is in the run, and its output after it.
         is_known = all(calls.get(id, math.inf) < outputs.get(id, -1) for id in ids)
         ordered += sorted(block, key=place) if is_tool and is_known else block
     return ordered
@@ -22561,34 +22575,6 @@ def _find_text(
     is_first = whole != "" and offset == 0
     start_of_part = _Place(number, 0) if is_first else None
     return start_of_part, None
-
-
-def _with_records(
-    answer: Sequence[ChatPart], records: Iterable[Item], places: Mapping[str, _Place]
-) -> list[ChatPart]:
-    """Return an answer's parts, with the records at their places.
-
-    A record whose text is gone has none.
-    """
-    end = _Place(len(answer), 0)
-    ulids_by_number: dict[int, dict[int, list[str]]] = {}
-    for item in records:
-        before = item.get("before")
-        place = places.get(str(before)) if before else end
-        if place is None:
-            continue
-        ulid = _item_id(item).removeprefix(_RECORD_ID).upper()
-        ulids = ulids_by_number.setdefault(place.number, {})
-        ulids.setdefault(place.offset, []).append(ulid)
-    restored: list[ChatPart] = []
-    for number, part in enumerate(answer):
-        if number in ulids_by_number:
-            restored += _cut_at_records(part, ulids_by_number[number])
-        else:
-            restored.append(part)
-    if end.number in ulids_by_number:
-        restored += _cut_at_records(AssistantText(""), ulids_by_number[end.number])
-    return restored
 
 
 def _cut_at_records(
@@ -22854,23 +22840,20 @@ class Recorder:
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
                 self._open_calls.discard(event.item["call_id"])
-                if self._scope.carrier == "output" and self._has_whole_round():
+                if self._scope.carrier != "output" or self._open_calls:
+                    return
+                # Reasoning up to calls that have all been made does not wait for a text:
+                # a Stop in a later round would lose it. What follows a call otherwise has
+                # its place in front of a text.
+                waiting = [item for _, item in self._pending]
+                ends_round = waiting and (
+                    is_call(waiting[-1]) or is_compaction(waiting[-1])
+                )
+                if ends_round and any(map(is_reasoning, waiting)):
                     self._marks_next = True
                     yield NewRecord(self._take_record(), None)
             case RunDone():
                 yield from self._close(event)
-
-    def _has_whole_round(self) -> bool:
-        """Say whether what waits is reasoning up to calls that have all been made.
-
-        If it went on waiting for a text, a Stop in a later round would lose it. What
-        follows a call otherwise has its place in front of a text.
-        """
-        if self._open_calls or not self._pending:
-            return False
-        _, last = self._pending[-1]
-        ends_with_call = is_call(last) or is_compaction(last)
-        return ends_with_call and any(is_reasoning(item) for _, item in self._pending)
 
     def _close(self, event: RunDone) -> Iterator[_RecorderEvent]:
         """Yield the records of the end: final commentary, and items without a text.
@@ -23640,6 +23623,11 @@ class AnswerLog:
         """Write a line of level WARNING, which an administrator should read."""
         self.line("WARNING", text)
 
+    def warn_once(self, text: str, logged: RecentTexts) -> None:
+        """Write a line of level WARNING, unless it was written lately."""
+        if logged.first_time(text):
+            self.warn(text)
+
     def audit(self, line: str) -> None:
         """Write a line of the audit log, which has its own setting, at any level."""
         self._write_audit(redact(line, self._secrets))
@@ -23676,7 +23664,6 @@ HOST_TASKS = frozenset(
     }
 )
 """The names of Open WebUI's tasks (docs/reference/open-webui.md, "Tasks")."""
-
 
 CHANNEL = "channel:"
 """How the chat id of a model that was mentioned in a channel begins."""
@@ -23744,6 +23731,11 @@ class ChatCaller(NamedTuple):
         return bool(self.chat_id and self.message_id)
 
     @property
+    def name_in_log(self) -> str:
+        """What the log calls whoever asks."""
+        return f"user {self.user_id[:40]}" if self.user_id else "a plain client"
+
+    @property
     def is_in_channel(self) -> bool:
         """Whether the model was mentioned in a channel."""
         return self.chat_id.startswith(CHANNEL)
@@ -23775,29 +23767,31 @@ _LONGEST_LEFT_OUT = 60
 _MAX_LEFT_OUT = 50
 """Callers choose names, and how many they send."""
 
-
 PERMISSION_ADVICE = " (caller_may_set in EXPERT_JSON says what a request may set)"
 
 
-def left_out_line(
-    who: str,
+def log_left_out(
+    log: AnswerLog,
+    caller: ChatCaller,
     left_out: Mapping[str, str],
-    is_new: Callable[[str], bool],
-    advice: str = PERMISSION_ADVICE,
-) -> str:
-    """Return the line of the log about what a request lost.
+    logged: RecentTexts,
+    advice: str = "",
+) -> None:
+    """Log what a request lost, a warning if an administrator can follow an `advice`.
 
     `left_out` has the reason of each name, if the advice does not say it. Each name is
     logged once per caller: a client sends the same settings again and again.
     """
+    who = caller.name_in_log
     new: list[str] = []
     for name, reason in left_out.items():
         shown = name[:_LONGEST_LEFT_OUT]
-        if is_new(f"{who}: {shown}"):
+        if logged.first_time(f"{who}: {shown}"):
             new.append(f"{shown} ({reason})" if reason else shown)
-    if not new:
-        return ""
-    return f"left out of requests of {who}: {', '.join(new[:_MAX_LEFT_OUT])}{advice}"
+    if new:
+        names = ", ".join(new[:_MAX_LEFT_OUT])
+        level: LogLevel = "WARNING" if advice else "INFO"
+        log.line(level, f"left out of requests of {who}: {names}{advice}")
 
 
 # --------------------------------------------------------------------------------------
@@ -23899,7 +23893,6 @@ def _correct_valve(valves: str, shell: Shell, example: str) -> str:
 
 
 def _join_names(names: list[str]) -> str:
-    """Return names as a part of a message."""
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} and {names[-1]}"
@@ -24426,7 +24419,7 @@ class Purchases(NamedTuple):
     answers: int = 0
     answer_money: int = 0
     searches: int = 0
-    """Calls, on the web."""
+    """Calls, on the web and in files."""
     search_money: int = 0
     images: int = 0
     image_money: int = 0
@@ -24727,15 +24720,19 @@ class ModelList:
 
 
 class AuditLog:
-    """Writes the lines about a run to the server's log."""
+    """Writes the lines about a run at `host`, if setting or environment turn it on."""
 
-    def __init__(self, log: AnswerLog, host: str) -> None:
+    def __init__(self, keys: ExpertKeys, log: AnswerLog, host: str) -> None:
+        in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
+        self._is_on = keys.audit_log or in_environment == "true"
         self._log = log
         self._host = host
         self._audited: AuditedRequest | None = None
 
     def note_request(self, request: ResponsesRequest) -> None:
         """Write the line about the first request of the run."""
+        if not self._is_on:
+            return
         payload = request.payload()
         self._audited = AuditedRequest(payload, self._host, self._log.run_id)
         self._log.audit(self._audited.request_line())
@@ -24750,16 +24747,6 @@ class AuditLog:
         else:
             line = self._audited.error_line(trace.error, trace.status, trace.request_id)
         self._log.audit(line)
-
-
-def open_audit_log(keys: ExpertKeys, log: AnswerLog, host: str) -> AuditLog | None:
-    """Return what writes the audit log of a run at `host`; None if it is off.
-
-    Setting or environment turn it on.
-    """
-    in_environment = os.environ.get("OPENAI_GPT5_AUDIT_LOG", "").strip().lower()
-    is_on = keys.audit_log or in_environment == "true"
-    return AuditLog(log, host) if is_on else None
 
 
 # --------------------------------------------------------------------------------------
@@ -24923,6 +24910,9 @@ class GuardedTools:
     ) -> None:
         """Start without failures; `next_judge` decides about the calls left over."""
         self._tools = tools
+        self.parameters = tools.parameters
+        self.resolve_call = tools.resolve_call
+        self.call_kind = tools.call_kind
         self._next_judge = next_judge
         self._failed: set[str] = set()
         """The signatures of the calls that raised."""
@@ -24930,7 +24920,7 @@ class GuardedTools:
     def refusal(self, call: Item) -> str | None:
         """Return the error text of a call that may not be made, or None."""
         name = str(call.get("name") or "")
-        schema = self._tools.parameters(name)
+        schema = self.parameters(name)
         if schema is None:
             return f"there is not a tool named {name}"
         try:
@@ -24967,20 +24957,6 @@ class GuardedTools:
         with suppress(ValueError):
             self._failed.add(self._signature(name, parse_arguments(call)))
 
-    def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a tool's arguments, None for an unknown tool."""
-        return self._tools.parameters(name)
-
-    def resolve_call(
-        self, name: str, arguments: dict[str, Any]
-    ) -> tuple[str, dict[str, Any]] | None:
-        """Return the call that will run."""
-        return self._tools.resolve_call(name, arguments)
-
-    def call_kind(self, name: str) -> CallKind:
-        """Return what limits the calls of a tool."""
-        return self._tools.call_kind(name)
-
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
@@ -24999,7 +24975,7 @@ class GuardedTools:
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
         """Return a text that is equal for calls with the same checked arguments."""
-        checked, _ = check_arguments(arguments, self._tools.parameters(name) or {})
+        checked, _ = check_arguments(arguments, self.parameters(name) or {})
         return f"{name} {json.dumps(checked, sort_keys=True, default=str)}"
 
 
@@ -25204,7 +25180,6 @@ STRATEGY_NAMES: Mapping[str, str] = {
     "gpt5_react": "GPT-5 ReAct",
 }
 """The strategies by their ids. They are one loop under two names (R7)."""
-
 
 _MAX_CALLS = 1000
 """The calls of one answer; 30 rounds of many parallel calls stay below it."""
@@ -25603,6 +25578,7 @@ class MergingProvider:
 
     def __init__(self, provider: Provider) -> None:
         self._provider = provider
+        self.paused = provider.paused
 
     async def generate(
         self, request: ResponsesRequest, first_index: int
@@ -25616,10 +25592,6 @@ class MergingProvider:
                     continue
                 for event in calls.check(part):
                     yield event
-
-    def paused(self) -> AbstractContextManager[None]:
-        """Count no time while tools run or users decide."""
-        return self._provider.paused()
 
 
 class _MergedCalls:
@@ -26197,7 +26169,6 @@ class ShownThoughts:
         return ended._replace(output=tuple(output))
 
     def _new_thought(self, owner: str) -> ShownPart:
-        """Return a thought that belongs to an item."""
         index = self.new_index()
         return ShownPart(index, f"{owner}_{-index}", is_thought=True)
 
@@ -26603,12 +26574,16 @@ def settings_of_valves(
     )
 
 
-def left_out_parameters(
-    asked: JsonObject, request: ResponsesRequest
-) -> tuple[dict[str, str], list[str]]:
-    """Return the parameters that are asked for and not sent, with the reason of each.
+def log_unsent_parameters(
+    log: AnswerLog,
+    caller: ChatCaller,
+    asked: JsonObject,
+    request: ResponsesRequest,
+    logged: RecentTexts,
+) -> None:
+    """Log what is asked for and not sent, and values that no API takes, each once a day.
 
-    With them the messages about values that no API takes.
+    An administrator can do nothing about the former.
     """
     missing, errors = unsent_parameters(asked, request)
     reasons: dict[str, str] = {}
@@ -26616,7 +26591,9 @@ def left_out_parameters(
         reasons[name] = "not known to the API"
         if is_api_parameter(name):
             reasons[name] = f"not taken by {request.model}"
-    return reasons, errors
+    log_left_out(log, caller, reasons, logged)
+    for error in errors:
+        log.warn_once(f"{caller.name_in_log}: {error}", logged)
 
 
 def request_timeouts(
@@ -26653,8 +26630,16 @@ def chosen_tags(metadata: JsonObject) -> list[str] | None:
     return None
 
 
-def with_chosen_tags(limits: Limits, tags: Sequence[str] | None) -> Limits:
-    """Return the limits with the tags of a chat, if it has its own (`chosen_tags`)."""
+def chat_limits(
+    limits: Limits, agent: StrategyParameters | None, tags: Sequence[str] | None
+) -> Limits:
+    """Return the limits of a run with what is kept of thoughts in the texts of a chat.
+
+    The `tags` are those of the chat, if it has its own (`chosen_tags`).
+    """
+    if agent:
+        keeps = agent.emit_intermediate_thoughts
+        limits = limits._replace(keeps_tagged_thoughts=keeps)
     match tags:
         case None:
             return limits
@@ -27214,6 +27199,13 @@ def find_agent(
     return None
 
 
+def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
+    """Raise InvalidRequest if the model of a listed agent cannot call tools."""
+    if agent.is_listed and not model.facts.functions:
+        problem = f"AGENT_JSON: the model {model.id} cannot call tools"
+        raise valve_error(problem, PIPE_SHELL, '{"model": "gpt-6.1-sol"}')
+
+
 def answering_name(model: str, parameters: StrategyParameters) -> str:
     """Return the name of the model that answers, the one of AGENT_JSON for an agent.
 
@@ -27569,6 +27561,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
     model = resolve_model(like or model_id)
     if like:
         model = ResolvedModel(model_id, model_id, None, model.facts, model_id)
+        if model_id.startswith("ft:"):  # fine-tuned models have prices of their own
+            facts["prices"] = None
     return model._replace(facts=model.facts._replace(**facts), name=name or model.name)
 
 
@@ -27598,7 +27592,6 @@ _PRICES = {
     "ultrafast": _is_price,
 }
 """The prices and factors that an administrator can state."""
-
 
 _UNKNOWN_PRICES = ModelPrices(None, None, None, None)
 
@@ -27866,11 +27859,7 @@ class Valves(SharedValves):
         "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
         "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
         "user's login of Open WebUI.",
-        then=(
-            "ORGANIZATION",
-            "PROJECT",
-            "EXTRA_HEADERS",
-        ),
+        then=("ORGANIZATION", "PROJECT", "EXTRA_HEADERS"),
     )
     USER_API_KEYS: Literal["off", "allowed", "required"] = valve(
         "off",
@@ -27882,11 +27871,7 @@ class Valves(SharedValves):
         "auto",
         "Send Open WebUI's headers about the user, if its "
         "ENABLE_FORWARD_USER_INFO_HEADERS is on. `auto`: not to OpenAI and Azure.",
-        then=(
-            "PROXY",
-            "CA_BUNDLE",
-            "VERIFY_SSL",
-        ),
+        then=("PROXY", "CA_BUNDLE", "VERIFY_SSL"),
     )
 
     # Models
@@ -28278,7 +28263,11 @@ def read_config(
     switched, wants_agent, switch_problem = _read_switches(metadata.get(_SWITCHES_KEY))
     chosen = chosen.model_copy(update=switched)
     permitted, _ = _read_permissions("all" if is_admin else valves.USER_MAY_CHANGE)
-    own, refused = _permitted_choices(chosen, permitted)
+    refused: list[str] = []
+    for word, name in _CHOICES.items():
+        if word not in permitted and vars(chosen)[name] != _UNCHANGED[name]:
+            refused.append(name)
+    own = chosen.model_copy(update={name: _UNCHANGED[name] for name in refused})
     own_key = typed_key = bare_key(own.API_KEY)
     if own_key and valves.USER_API_KEYS == "off":
         refused.append("API_KEY")
@@ -28298,21 +28287,27 @@ def read_config(
                 changes[name] = ""
     effective = valves.model_copy(update=changes) if changes else valves
 
-    # The kinds of OpenAI's tools, of which the page's switch for searches may mean one.
-    is_wanted = bool(value_at(metadata, "features", "web_search"))
-    maps_search = valves.MAP_WEB_SEARCH and is_wanted
     # With legacy function calling the host has searched before it asks the model: a
     # second, billed search would be for the same question.
-    if value_at(metadata, "params", "function_calling") == "legacy":
-        maps_search = False
+    is_searching = bool(value_at(metadata, "features", "web_search"))
+    can_search = is_searching and not calls_are_legacy(metadata)
+    maps_search = valves.MAP_WEB_SEARCH and can_search
     tool_kinds = _offered_kinds(own, effective, maps_search)
-
-    remote = read_servers(valves.REMOTE_MCP_SERVERS_JSON)
+    headers = parse_string_map(valves.EXTRA_HEADERS)
+    secrets = connection_secrets(
+        # Headers that cannot be read hold secrets all the same.
+        [valves.EXTRA_HEADERS] if headers is None else headers.values(),
+        valves.PROXY,
+        valves.effective_key(),
+        valves.STORE_ENCRYPTION_KEY,
+        typed_key,
+        *read_servers(valves.REMOTE_MCP_SERVERS_JSON).secrets,
+    )
     return Config(
         valves=effective,
         replaced={name: vars(valves)[name] for name in changes},
         expert=expert,
-        secrets=_secrets(valves, typed_key, *remote.secrets),
+        secrets=secrets,
         problems=_valve_mistakes(valves, switch_problem),
         shell=PIPE_SHELL,
         own_key=own_key,
@@ -28352,13 +28347,9 @@ def named_models(valves: Valves) -> dict[str, ResolvedModel]:
     return add_agents(overrides, read_agent_parameters(valves.AGENT_JSON)[0])
 
 
-def _secrets(valves: Valves, *others: str) -> tuple[str, ...]:
-    """Return the texts that must appear in no log and no chat."""
-    headers = parse_string_map(valves.EXTRA_HEADERS)
-    # Headers that cannot be read hold secrets all the same.
-    values = [valves.EXTRA_HEADERS] if headers is None else headers.values()
-    keys = (valves.effective_key(), valves.STORE_ENCRYPTION_KEY)
-    return connection_secrets(values, valves.PROXY, *keys, *others)
+def calls_are_legacy(metadata: JsonObject) -> bool:
+    """Say whether the host runs tools by itself, before it asks the model."""
+    return bool(value_at(metadata, "params", "function_calling") == "legacy")
 
 
 def _offered_kinds(
@@ -28368,17 +28359,16 @@ def _offered_kinds(
 
     `maps_search` says that the page's own switch is on, and means OpenAI's search.
     """
-    searches = valves.ENABLE_WEB_SEARCH or maps_search
-    runs_python = valves.ENABLE_CODE_INTERPRETER
-    draws = valves.ENABLE_IMAGE_GENERATION
-    wanted = {
-        "web_search": _choose_switch(own.WEB_SEARCH, searches),
-        "file_search": bool(valves.FILE_SEARCH_VECTOR_STORES),
-        "mcp": bool(valves.REMOTE_MCP_SERVERS_JSON),
-        "code_interpreter": _choose_switch(own.CODE_INTERPRETER, runs_python),
-        "image_generation": _choose_switch(own.IMAGE_GENERATION, draws),
-    }
-    return frozenset(kind for kind, is_on in wanted.items() if is_on)
+    kinds: set[str] = set()
+    for kind, setting in TOOL_SETTINGS.items():
+        is_on = bool(vars(valves)[setting.valve])
+        if kind == "web_search":
+            is_on = is_on or maps_search
+        if setting.user_valve:
+            is_on = _choose_switch(vars(own)[setting.user_valve], is_on)
+        if is_on:
+            kinds.add(kind)
+    return frozenset(kinds)
 
 
 def _choose_switch(own: str, default: bool) -> bool:
@@ -28429,18 +28419,6 @@ def _read_switches(switches: object) -> tuple[dict[str, object], bool, str]:
     return changed, bool(switches.get(_AGENT_WORD)), ""
 
 
-def _permitted_choices(
-    chosen: UserValves, permitted: Collection[str]
-) -> tuple[UserValves, list[str]]:
-    """Return what a user chose and may choose, and the names of all other choices."""
-    values = vars(chosen)
-    refused: dict[str, object] = {}
-    for word, name in _CHOICES.items():
-        if word not in permitted and values[name] != _UNCHANGED[name]:
-            refused[name] = _UNCHANGED[name]
-    return chosen.model_copy(update=refused), list(refused)
-
-
 def _chosen_values(
     valves: Valves, own: UserValves, *, is_admin: bool
 ) -> dict[str, object]:
@@ -28482,18 +28460,12 @@ def _read_permissions(text: str) -> tuple[frozenset[str], str]:
 _KEY_LEVELS = ("nothing", "headers", "all")
 """The words of `user_keys_get`; each gives what those before it give, and more."""
 
-
 OWN_KEY_PLACE = (
     "API_KEY in your settings of this pipe: the slider icon next to the chat input, or "
     "Controls > Valves."
 )
 _NO_OWN_KEY = f"This pipe needs your own OpenAI API key. Set {OWN_KEY_PLACE}"
-_ACCOUNT_HEADERS = (
-    "authorization",
-    "api-key",
-    "openai-organization",
-    "openai-project",
-)
+_ACCOUNT_HEADERS = ("authorization", "api-key", "openai-organization", "openai-project")
 
 
 def build_endpoint(
@@ -28693,6 +28665,7 @@ class HostContext(NamedTuple):
 
     tools: Mapping[str, JsonObject]
     request: Any
+    user: JsonObject
     metadata: JsonObject
     event_call: EventCall | None
     event_emitter: EventEmitter | None
@@ -29358,7 +29331,7 @@ ToolThreads = WeakValueDictionary[str, UserThreads]
 # --------------------------------------------------------------------------------------
 # owui_manifold.call.context
 #
-# One call of the pipe, in two stages: as it arrives, and once it has been checked.
+# A call of the pipe: as it arrives, and once it has been checked.
 # --------------------------------------------------------------------------------------
 
 
@@ -29458,8 +29431,8 @@ class PipeMemory(RecentTexts):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PipeCall:
-    """One call of the pipe as it arrives, and what it shares with others."""
+class ArrivedCall:
+    """Who asks the pipe, on which host, under which settings; nothing is checked yet."""
 
     body: JsonObject
     caller: Caller
@@ -29467,12 +29440,6 @@ class PipeCall:
     memory: PipeMemory
     log: RunLog
     host: HostContext
-    user: JsonObject = field(default_factory=dict)
-    """The host's `__user__`."""
-    account: CallAccount | None = None
-    """What the administration's filter decides about the call, if it is active."""
-    fault: Exception | None = None
-    """What went wrong before there was anything that could tell it."""
 
     @property
     def messages(self) -> list[dict[str, Any]]:
@@ -29500,23 +29467,22 @@ class PipeCall:
 
         With `advice`, an administrator can change that.
         """
-        who = f"user {self.caller.user_id}"
-        line = left_out_line(who, left_out, self.memory.left_out.first_time, advice)
-        if line and advice:
-            self.log.warn(line)
-        elif line:
-            self.log.note(line)
+        log_left_out(self.log, self.caller, left_out, self.memory.left_out, advice)
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckedCall(PipeCall):
+class Call(ArrivedCall):
     """A call with its endpoint and model, whose body has only what the caller may set.
 
     Its tools, limits and files are checked later.
     """
 
+    account: CallAccount | None
+    """What the administration's filter decides about it, if the filter is active."""
     endpoint: Endpoint
     """Where its requests go."""
+    models: Mapping[str, ResolvedModel]
+    """The administrator's models and the agents, by name; no user can change them."""
     model: ResolvedModel
     """What answers it."""
     agent: AgentMode | None
@@ -29539,12 +29505,11 @@ class CheckedCall(PipeCall):
 
     def warn_once(self, text: str) -> None:
         """Write a line in the log, once a day."""
-        if self.memory.first_time(text):
-            self.log.warn(text)
+        self.log.warn_once(text, self.memory)
 
     def resolve(self, name: str) -> ResolvedModel:
         """Return a model with the administrator's overrides."""
-        return resolve_model(name, named_models(self.valves))
+        return resolve_model(name, self.models)
 
     def retirement(self, name: str) -> str:
         """Return the notice about the end of a model, if it is near.
@@ -29556,20 +29521,29 @@ class CheckedCall(PipeCall):
         return retirement(listed, self.endpoint)
 
 
-def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
+def resolve_call(
+    arrived: ArrivedCall, endpoint: Endpoint, account: CallAccount | None = None
+) -> Call:
     """Return a call with the model that answers it at an endpoint.
 
     Raises InvalidRequest for unusable overrides.
     """
-    caller = call.caller
-    config = call.config
-    chosen = resolve_model(caller.model, named_models(config.valves))
+    caller = arrived.caller
+    config = arrived.config
+    models = named_models(config.valves)
+    chosen = resolve_model(caller.model, models)
     agent = None
     if not caller.task:
         agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
-    listed = call.memory.listed.as_listed(chosen, endpoint)
-    model = answering_model(listed, endpoint)
-    return CheckedCall(**vars(call), endpoint=endpoint, model=model, agent=agent)
+    listed = arrived.memory.listed.as_listed(chosen, endpoint)
+    return Call(
+        **vars(arrived),
+        account=account,
+        endpoint=endpoint,
+        models=models,
+        model=answering_model(listed, endpoint),
+        agent=agent,
+    )
 
 
 # --------------------------------------------------------------------------------------
@@ -29585,12 +29559,10 @@ def resolve_call(call: PipeCall, endpoint: Endpoint) -> CheckedCall:
 LENGTH_KEYS = ("max_output_tokens", "max_tokens", "max_completion_tokens")
 _TOOL_KEYS = ("tools", "extra_tools")
 
-
 _CLOSED_FIELDS = list(
     dict.fromkeys(field for kind in TOOL_KINDS.values() for field in kind.closed_fields)
 )
 """Fields that are closed in every tool: the API may get to know one in another kind."""
-
 
 _KNOWN_WORDS = {
     "max_output_tokens",
@@ -29609,7 +29581,7 @@ _KNOWN_WORDS = {
 }
 
 
-async def drop_forbidden_keys(call: CheckedCall) -> CheckedCall:
+async def drop_forbidden_keys(call: Call) -> Call:
     """Return the call without what its caller may not set; the log says it once."""
     opened = _opened_words(call)
     is_limited = "max_output_tokens" not in opened
@@ -29646,15 +29618,14 @@ def _left_out(
             for tool in value:
                 if id(tool) not in kept_tools:
                     word = _missing_word(tool, opened)
-                    is_type = word == str(as_mapping(tool).get("type"))
-                    reason = "a billed tool of OpenAI"
-                    if not is_type:
-                        reason = "names what belongs to somebody"
+                    reason = "names what belongs to somebody"
+                    if word == str(as_mapping(tool).get("type")):
+                        reason = "a billed tool of OpenAI"
                     left_out[f"{key} {word}"] = reason
     return left_out
 
 
-async def apply_stated_parameters(call: CheckedCall) -> CheckedCall:
+async def apply_stated_parameters(call: Call) -> Call:
     """Return the call with what is stored with its agent and what its caller may set.
 
     A model of the workspace states it in its custom parameters. Open WebUI sends them
@@ -29690,7 +29661,7 @@ def caller_may_set_error(expert: PipeExpertKeys) -> str:
     return unknown_words(MAY_SET_KEY, words, _KNOWN_WORDS, advice)
 
 
-def _opened_words(call: CheckedCall) -> set[str]:
+def _opened_words(call: Call) -> set[str]:
     """Return what `caller_may_set` opens for the caller."""
     opened: set[str] = set()
     for entry in comma_list(call.config.expert.caller_may_set.lower()):
@@ -29809,16 +29780,10 @@ RESEARCH_BEGINNING = (
     f"{RESEARCH_OUTPUT_TOKENS:,} tokens of reasoning and answer."
 )
 """The line with which an answer begins."""
-_SET_BY_NAME = (
-    "max_completion_tokens",
-    "max_output_tokens",
-    "max_tokens",
-    "max_tool_calls",
-    "reasoning_effort",
-)
+_SET_BY_NAME = (*LENGTH_KEYS, "max_tool_calls", "reasoning_effort")
 
 
-def check_research(call: CheckedCall) -> None:
+def check_research(call: Call) -> None:
     """Raise InvalidRequest, with a message, for a model that cannot research here."""
     model = call.model
     if not model.research or call.caller.task:
@@ -29867,33 +29832,33 @@ _NO_ENTRA = (
     "install it."
 )
 
-
 _NO_TOKEN = {
-    "session": "This request has no login of Open WebUI to send to the model's server.",
+    "session": "This request has no login of Open WebUI to send to the model's server. "
+    "In a chat, sign in again; an automation has no login.",
     "system_oauth": "The model's server needs your OAuth token, and Open WebUI has none. "
     "Sign out, and sign in with single sign-on.",
 }
 
 
-async def check_call(call: PipeCall) -> CheckedCall:
+async def check_call(arrived: ArrivedCall, account: CallAccount | None = None) -> Call:
     """Return the call with its endpoint and model, without what it may not set.
 
     A call that already has an account goes to the endpoint that the account chooses now:
     after a failure that is the next one. Raises InvalidRequest for what an administrator
     or the caller has to change.
     """
-    if call.account is None:
-        administration = await active_administration(call.host.request)
+    if account is None:
+        administration = await active_administration(arrived.host.request)
         if administration is not None:
-            account = await administration.begin(call_facts(call))
-            call = replace(call, account=account)
-    endpoints = call.account.endpoints if call.account else None
-    return await _check_at(call, endpoints)
+            account = await administration.begin(call_facts(arrived))
+    return await _check_at(arrived, account, account.endpoints if account else None)
 
 
-async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedCall:
+async def _check_at(
+    arrived: ArrivedCall, account: CallAccount | None, endpoints: EndpointQueue | None
+) -> Call:
     """Return the call with what it may set, answered at the first of the endpoints."""
-    config = call.config
+    config = arrived.config
     if endpoints:
         if endpoints.problem:
             raise InvalidRequest(endpoints.problem, remedy="setup")
@@ -29905,38 +29870,41 @@ async def _check_at(call: PipeCall, endpoints: EndpointQueue | None) -> CheckedC
             expert=config.expert.model_copy(update={"entra_scope": scope}),
             shell=config.shell._replace(in_entry=frozenset(values)),
         )
-        call = replace(call, config=config)
-    is_admin = call.caller.is_admin
+        arrived = replace(arrived, config=config)
+    is_admin = arrived.caller.is_admin
     endpoint = build_endpoint(config.valves, config.own_key, is_admin=is_admin)
     # An address that cannot be used is an error of ours: the filter's, which would look
     # at it next, have classes of another file.
     endpoint.url("")
     if not config.own_key and config.valves.AUTH in CALL_TOKENS:
-        by_entra = config.valves.AUTH == "entra_id"
-        token = await (_entra_token(call) if by_entra else _user_token(call, endpoint))
+        if config.valves.AUTH == "entra_id":
+            token = await _entra_token(arrived, account)
+        else:
+            token = await _user_token(arrived, endpoint)
         endpoint = replace(endpoint, token=token)
-    call.log.hide(*endpoint.secrets)
+    arrived.log.hide(*endpoint.secrets)
     headers = await fill_in_headers(
-        call.host,
-        call.caller.user_id,
-        call.caller.host_model,
+        arrived.host,
+        arrived.caller.user_id,
+        arrived.caller.host_model,
         endpoint.extra_headers,
     )
     # Headers that tell the server who asks, if it may know; EXTRA_HEADERS come first.
     forwards = config.valves.FORWARD_USER_INFO
     if forwards == "always" or (forwards == "auto" and endpoint.is_gateway):
-        identity = await identity_headers(call.host, call.caller.user_id)
+        identity = await identity_headers(arrived.host, arrived.caller.user_id)
         headers = {**identity, **headers}
     endpoint = replace(endpoint, extra_headers=headers)
-    checked = resolve_call(call, endpoint)
-    check_research(checked)
-    checked = await drop_forbidden_keys(checked)
-    return await apply_stated_parameters(checked)
+    call = resolve_call(arrived, endpoint, account)
+    check_research(call)
+    call = await drop_forbidden_keys(call)
+    return await apply_stated_parameters(call)
 
 
-def call_facts(call: PipeCall) -> CallFacts:
+def call_facts(arrived: ArrivedCall) -> CallFacts:
     """Return what the administration's filter is told of a call."""
-    config = call.config
+    caller = arrived.caller
+    config = arrived.config
     # Whoever has the administrator's headers may be served without a valid key, and so
     # may anybody at a gateway. A key for Azure belongs to whoever owns the resource.
     user_pays = False
@@ -29945,21 +29913,19 @@ def call_facts(call: PipeCall) -> CallFacts:
         is_openai = not endpoint.is_gateway and not endpoint.is_azure
         user_pays = is_openai and not endpoint.extra_headers
     return CallFacts(
-        user_id=call.caller.user_id,
-        email=as_text(call.user.get("email")),
-        role=as_text(call.user.get("role")),
-        model=answering_name(call.caller.model, config.agent),
-        host_model=call.caller.host_model,
-        task=call.caller.task,
+        user_id=caller.user_id,
+        email=as_text(arrived.host.user.get("email")),
+        role=as_text(arrived.host.user.get("role")),
+        model=answering_name(caller.model, config.agent),
+        host_model=caller.host_model,
+        task=caller.task,
         base_url=config.valves.BASE_URL,
         has_own_key=bool(config.own_key),
         user_pays=user_pays,
     )
 
 
-async def calls_to_each_endpoint(
-    arrived: PipeCall, call: CheckedCall
-) -> list[CheckedCall | str]:
+async def calls_to_each_endpoint(arrived: ArrivedCall, call: Call) -> list[Call | str]:
     """Return a call to each entry of ENDPOINTS_JSON, also of other groups and models.
 
     A text says why nothing can be sent to an entry. `call` is what became of `arrived`.
@@ -29971,45 +29937,45 @@ async def calls_to_each_endpoint(
     for name in call.valves.model_names():
         if name != "auto":
             models.append(name)
-    checks: list[CheckedCall | str] = []
+    checks: list[Call | str] = []
     for trial in call.account.endpoint_trials(models):
         caller = call.caller._replace(
             host_model=f"{call.caller.function_id}.{trial.model}"
         )
-        trial_call = replace(arrived, account=call.account, caller=caller)
+        trial_call = replace(arrived, caller=caller)
         try:
-            checks.append(await _check_at(trial_call, trial.endpoints))
+            checks.append(await _check_at(trial_call, call.account, trial.endpoints))
         except InvalidRequest as error:
             checks.append(str(error))
     return checks
 
 
-async def _entra_token(call: PipeCall) -> str:
+async def _entra_token(arrived: ArrivedCall, account: CallAccount | None) -> str:
     """Return a token of Entra ID; raises InvalidRequest."""
-    if call.account is None:
+    if account is None:
         raise InvalidRequest(_NO_ENTRA, remedy="setup")
-    config = call.config
-    token, problem = await call.account.entra_token(
+    config = arrived.config
+    token, problem = await account.entra_token(
         config.valves.BASE_URL, config.expert.entra_scope
     )
     if problem:
-        call.log.warn(problem)
+        arrived.log.warn(problem)
         shown = problem.partition(REASON_GIVEN)[0]
-        message = problem if call.caller.reads_reasons else shown
+        message = problem if arrived.caller.reads_reasons else shown
         raise InvalidRequest(message, remedy="setup")
     return token
 
 
-async def _user_token(call: PipeCall, endpoint: Endpoint) -> str:
+async def _user_token(arrived: ArrivedCall, endpoint: Endpoint) -> str:
     """Return a token of whoever asks; raises InvalidRequest.
 
     It opens the user's account at Open WebUI or at the identity provider, so it goes to
     no server but a gateway.
     """
-    auth = call.config.valves.AUTH
+    auth = arrived.config.valves.AUTH
     if not endpoint.is_gateway:
         raise valve_error(f"AUTH is {auth}, which only gateways get", PIPE_SHELL)
-    token = await user_token(call.host, auth, call.caller.user_id)
+    token = await user_token(arrived.host, auth, arrived.caller.user_id)
     if not token:
         raise InvalidRequest(_NO_TOKEN[auth])
     return token
@@ -30128,17 +30094,15 @@ def event_stream(chunks: AsyncGenerator[Chunk, None]) -> Any:
         response = host_name("functions", "StreamingResponse")
     except HostTooOld:
         return chunks
-    return response(_event_lines(chunks), media_type="text/event-stream")
 
+    async def lines() -> AsyncGenerator[str, None]:
+        """Yield one text for each event: stream filters get what one text holds."""
+        async with aclosing(chunks):
+            async for chunk in chunks:
+                yield f"data: {json.dumps(chunk)}\n\n"
+        yield "data: [DONE]\n\n"
 
-async def _event_lines(
-    chunks: AsyncGenerator[Chunk, None],
-) -> AsyncGenerator[str, None]:
-    """Yield one text for each event, because stream filters get what one text holds."""
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            yield f"data: {json.dumps(chunk)}\n\n"
-    yield "data: [DONE]\n\n"
+    return response(lines(), media_type="text/event-stream")
 
 
 def failure_response() -> Callable[..., Any] | None:
@@ -30148,58 +30112,6 @@ def failure_response() -> Callable[..., Any] | None:
     except HostTooOld:
         return None
     return response
-
-
-# --------------------------------------------------------------------------------------
-# owui_manifold.prepare.agent
-#
-# What the request of an agent has that the one of a plain model has not.
-#
-# The instructions with the policies, and the tools with their guard, are here;
-# `prepare/chat.py` puts the memories at the beginning of the chat. The model of a listed
-# agent is that of AGENT_JSON (`call/agent.py`); the rounds run in `run/agent.py`.
-#
-# With the switch, the policies are instructions like any others: from gpt-5.6 on a chat
-# that has begun gets them in a developer message in front of the question, and what it
-# was sent before stays (`owui_chat/input/prefix.py`). When the switch is off again, the
-# next question says which lines no longer hold.
-# --------------------------------------------------------------------------------------
-
-
-def check_agent_model(agent: AgentMode, model: ResolvedModel) -> None:
-    """Raise InvalidRequest if the model of a listed agent cannot call tools."""
-    if agent.is_listed and not model.facts.functions:
-        problem = f"AGENT_JSON: the model {model.id} cannot call tools"
-        raise valve_error(problem, PIPE_SHELL, '{"model": "gpt-6.1-sol"}')
-
-
-def agent_instructions(
-    agent: AgentMode,
-    model: ResolvedModel,
-    system_prompt: str,
-    tools: OfferedTools,
-    host: HostContext,
-) -> str:
-    """Return the instructions: who the agent is, the policies, what it knows."""
-    parameters = agent.parameters
-    style = choose_style(parameters.policy_style, model.family)
-    offered = {str(tool.get("name")) for tool in tools.items}
-    builtin = {name for name in offered if host.is_builtin(name)}
-    return build_strategy_instructions(parameters, style, system_prompt, builtin)
-
-
-def agent_toolset(agent: AgentMode, toolset: Toolset, max_calls: int) -> Toolset:
-    """Return the tools of a chat under the guard of an agent.
-
-    A call that failed is not made again with the same arguments. `max_calls` is the
-    limit of all chats.
-    """
-    tools = GuardedTools(toolset.tools, toolset.judge)
-    return toolset._replace(
-        tools=tools,
-        judge=tools,
-        texts=agent.parameters.call_texts(max_calls),
-    )
 
 
 # --------------------------------------------------------------------------------------
@@ -30393,7 +30305,7 @@ _IMAGE_HINT = (
 )
 
 
-def image_hint(call: CheckedCall, model: ResolvedModel) -> str:
+def image_hint(call: Call, model: ResolvedModel) -> str:
     """Return what a model says that is asked to draw; empty where it would be wrong.
 
     It is the same whether or not the switch is on: another beginning would cost the
@@ -30421,7 +30333,7 @@ _IMAGES_ELSEWHERE = (
 )
 
 
-def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools) -> str:
+def image_notice(call: Call, model: ResolvedModel, offered: OfferedTools) -> str:
     """Return where images can be turned on, once in a chat that has the host's Image on.
 
     The host then offers tools of its own, but none to a model without built-in tools;
@@ -30430,9 +30342,8 @@ def image_notice(call: CheckedCall, model: ResolvedModel, offered: OfferedTools)
     """
     kind = "image_generation"
     metadata = call.host.metadata
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
     wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
-    if not wanted or is_legacy:
+    if not wanted or calls_are_legacy(metadata):
         return ""
     drawing = {kind, *TOOL_SETTINGS[kind].replaced}
     if any(tool_name(tool) in drawing for tool in offered.items):
@@ -30666,8 +30577,8 @@ def hosted_tools(
                     container["memory_limit"] = config.expert.code_memory
                 tools = [{"type": name, "container": container}]
             case "image_generation":
-                given = _image_options(config).model_dump(exclude_unset=True)
-                tools = [{**given, "type": name}]
+                given, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+                tools = [{**given.model_dump(exclude_unset=True), "type": name}]
             case _:
                 tools = [{"type": name, **kind.least}]
         usable += [tool for tool in tools if may_offer(tool, repairs)]
@@ -30680,7 +30591,6 @@ def hosted_tools(
 
 
 def _takes_kind(model: ResolvedModel, kind: str) -> bool:
-    """Say whether a model takes a type of tools."""
     if kind in CALLED_BY_NAME:
         return model.facts.functions
     return takes_hosted_tool(model, kind)
@@ -30706,14 +30616,10 @@ def _file_search(config: Config) -> Sequence[Item]:
 _FILES_EXAMPLE = '{"vector_store_ids": ["vs_1"], "max_num_results": 5}'
 
 
-def _image_options(config: Config) -> ImageOptions:
-    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
-    return options
-
-
 def image_model_name(config: Config) -> str:
     """Return the model that IMAGE_GENERATION_OPTIONS names, if any."""
-    return _image_options(config).model
+    options, _ = read_image_options(config.valves.IMAGE_GENERATION_OPTIONS)
+    return options.model
 
 
 def _web_search(config: Config, model: ResolvedModel) -> Item:
@@ -30734,13 +30640,11 @@ def _web_search(config: Config, model: ResolvedModel) -> Item:
         "search_context_size": options.search_context_size,
         "user_location": {"type": "approximate", **_location(options.user_location)},
     }
-    filters: dict[str, list[str]] = {}
-    allowed = _domains(options.allowed_domains)
-    if allowed:
-        filters["allowed_domains"] = allowed
-    blocked = _domains(options.blocked_domains)
-    if blocked:
-        filters["blocked_domains"] = blocked
+    domains = {
+        "allowed_domains": _domains(options.allowed_domains),
+        "blocked_domains": _domains(options.blocked_domains),
+    }
+    filters = {name: given for name, given in domains.items() if given}
     if filters:
         tool["filters"] = filters
     if not options.external_web_access:
@@ -31102,19 +31006,16 @@ class RowWriter:
         The text does not wait for it, and a stop does not end it. `finish` waits for it,
         and writes what could not be stored because of an error.
         """
-        self._writing = asyncio.create_task(
-            self._store_after(self._writing, new.record)
-        )
-        return []
+        earlier = self._writing
 
-    async def _store_after(
-        self, earlier: asyncio.Task[None] | None, record: Record
-    ) -> None:
-        """Store a record once the `earlier` ones are; `finish` repeats what fails."""
-        if earlier:
-            await earlier
-        with suppress(Exception):
-            await self.write(record)
+        async def store() -> None:
+            if earlier:
+                await earlier
+            with suppress(Exception):
+                await self.write(new.record)
+
+        self._writing = asyncio.create_task(store())
+        return []
 
     async def write(self, record: Record) -> None:
         """Store `record`; if the host refuses it, it waits for the next write.
@@ -31177,9 +31078,9 @@ class OutputWriter:
     """Writes no row: records go into the answer's own output."""
 
     def __init__(self, answer: StoredAnswer) -> None:
-        """Begin with the repairs that earlier runs of the answer stored."""
+        """Begin with nothing: what earlier runs of the answer noted is in its output."""
         self._answer = answer
-        self._repairs = answer.chat.answer_repairs
+        self._repairs: tuple[ChatRepair, ...] = ()
         self._has_unstored = answer.changes_sent()
         """Whether what was sent still has to be stored."""
         self._context_record_id = ""
@@ -31233,14 +31134,15 @@ def _with_newest(
 # --------------------------------------------------------------------------------------
 
 
-class PreparedRequest(NamedTuple):
+class Prepared(NamedTuple):
     """One request, and where its answer is stored."""
 
-    call: CheckedCall
+    call: Call
     request: ResponsesRequest
     limits: Limits
     toolset: Toolset | None = None
     """Without it no calls are answered here."""
+    tool_names: ToolNames = ToolNames()
     row: StoredAnswer | None = None
     """What the answer is stored in; None if its chat has no row."""
     scope: RecordScope | None = None
@@ -31278,7 +31180,7 @@ class PreparedRequest(NamedTuple):
         return cost_of_request(self.request, endpoint, facts, usages, output)
 
 
-def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
+def offered_tools(call: Call, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     repairs = learned_repairs(call, model.id)
     hosted, replaced = hosted_tools(call.config, model, repairs)
@@ -31295,9 +31197,7 @@ def offered_tools(call: CheckedCall, model: ResolvedModel) -> OfferedTools:
     return offered
 
 
-def request_settings(
-    call: CheckedCall, tools: OfferedTools, model: ResolvedModel
-) -> Settings:
+def request_settings(call: Call, tools: OfferedTools, model: ResolvedModel) -> Settings:
     """Return the settings of a request."""
     config = call.config
     valves = call.valves
@@ -31355,7 +31255,7 @@ _MAX_ID_LENGTH = 200
 
 
 def with_cache_comparison(
-    call: CheckedCall, request: ResponsesRequest, stored: StoredChat | None
+    call: Call, request: ResponsesRequest, stored: StoredChat | None
 ) -> ResponsesRequest:
     """Return a request that OpenAI compares with that of the answer before it.
 
@@ -31383,27 +31283,29 @@ def with_cache_comparison(
     return request.model_copy(update={"prompt_cache_options": options})
 
 
-def other_allowed_effort(
-    call: CheckedCall, facts: ModelFacts, request: ResponsesRequest
-) -> str:
-    """Return the effort that the limits of a user allow instead of the request's.
-
-    Empty if they allow what is asked for.
-    """
+def build_with_allowed_effort(
+    call: Call,
+    facts: ModelFacts,
+    body: JsonObject,
+    build: Callable[[JsonObject], ResponsesRequest],
+) -> ResponsesRequest:
+    """Return the request of a body, with another effort if the user's limits say so."""
+    request = build(body)
     if call.account is None:
-        return ""
+        return request
     effort = (request.reasoning or {}).get("effort") or facts.default_effort
     known: Sequence[str] = ()
     if effort or facts.reasoning:
         known = facts.efforts or REASONING_EFFORTS
     allowed = call.account.limits.nearest_allowed_effort(effort, known)
-    if allowed:
-        reason = f"limits allow {allowed}"
-        call.note_left_out({f"the effort {effort}": reason})
-    return allowed
+    if not allowed:
+        return request
+    call.note_left_out({f"the effort {effort}": f"limits allow {allowed}"})
+    reasoning = {**as_mapping(body.get("reasoning")), "effort": allowed}
+    return build({**body, "reasoning": reasoning})
 
 
-def is_as_configured(prepared: PreparedRequest) -> bool:
+def is_as_configured(prepared: Prepared) -> bool:
     """Say whether a chat's request has only what the administrator's valves set.
 
     Tools of the chat, what was appended to it and a key of their own may be a user's
@@ -31432,7 +31334,7 @@ def is_as_configured(prepared: PreparedRequest) -> bool:
     return has_fields_of(sent, build_fields(model, body, settings, agent))
 
 
-def learned_repairs(call: CheckedCall, model: str) -> tuple[Repair, ...]:
+def learned_repairs(call: Call, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
     scope = repair_scope(call.endpoint, model, call.caller.user_id)
     return call.memory.repairs.repairs(scope)
@@ -31820,9 +31722,11 @@ async def _ask_in_page(event_call: EventCall, calls: Sequence[AskedCall]) -> lis
         "timeout_ms": _MAX_WAITING_MS,
     }
     answer = await event_call({"type": "confirmation", "data": card})
-    # Without an answer the host returns an object, so only True is an approval
-    # (docs/reference/open-webui.md, "Dialogs").
-    return [answer is True for _ in calls]
+    # Without an answer the host returns an object (docs/reference/open-webui.md,
+    # "Dialogs").
+    if not isinstance(answer, bool):
+        raise TimeoutError
+    return [answer] * len(calls)
 
 
 # --------------------------------------------------------------------------------------
@@ -31935,9 +31839,7 @@ async def split_result_files(
 async def _read_image(address: str, user: HostUser | None) -> Item:
     """Return a tool's picture in the same bytes as the next turn will read it."""
     match = _STORED_ADDRESS.match(address)
-    if match is None:
-        return tool_image(address)
-    file = await readable_file(match[1], user)
+    file = await readable_file(match[1], user) if match else None
     if file is None:
         return tool_image(address)
     data_url = await read_file(file, image_data_url)
@@ -32201,7 +32103,7 @@ class HostTools:
 # --------------------------------------------------------------------------------------
 
 
-def chat_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
+def chat_toolset(call: Call, offered: OfferedTools) -> Toolset:
     """Return what runs the calls here, unless a plain client has to."""
     valves = call.valves
     tools = HostTools(call.host, tool_user(call), offered.names, call.log.hide)
@@ -32229,12 +32131,15 @@ def chat_toolset(call: CheckedCall, offered: OfferedTools) -> Toolset:
         runs_calls=runs_calls,
         judge=judge,
     )
-    if call.agent:
-        toolset = agent_toolset(call.agent, toolset, valves.MAX_TOOL_CALLS)
-    return toolset
+    if call.agent is None:
+        return toolset
+    # A call that failed is not made again with the same arguments.
+    guarded = GuardedTools(tools, judge)
+    texts = call.agent.parameters.call_texts(valves.MAX_TOOL_CALLS)
+    return toolset._replace(tools=guarded, judge=guarded, texts=texts)
 
 
-def _has_questions_of_host(call: CheckedCall) -> bool:
+def _has_questions_of_host(call: Call) -> bool:
     """Say whether the host can ask about calls, and somebody can answer.
 
     It asks about the calls that it finds in a stream, and stores them in the chat's
@@ -32256,7 +32161,7 @@ def _has_questions_of_host(call: CheckedCall) -> bool:
     return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
 
-def tool_user(call: CheckedCall) -> ToolUser:
+def tool_user(call: Call) -> ToolUser:
     """Return for whom the tools of a call run."""
     caller = call.caller
     return ToolUser(
@@ -32278,7 +32183,7 @@ def tool_user(call: CheckedCall) -> ToolUser:
 # --------------------------------------------------------------------------------------
 
 
-async def build_chat_request(call: CheckedCall) -> PreparedRequest:
+async def build_chat_request(call: Call) -> Prepared:
     """Return the request for a chat; raises InvalidRequest for what cannot be sent.
 
     What takes longer for a longer chat is done in `run_work`.
@@ -32291,19 +32196,21 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     # The chat as the host gives it.
     chat, summary = await _read_chat(call, keys, size)
 
-    # The model, the tools that it is offered, and what an agent is told of them.
+    # The model, the tools that it is offered, and what is told of them.
     model, reason = await _choose_model(call, chat.parts, stored, size)
     tools = offered_tools(call, model)
-    instructions = chat.instructions
+    told = chat.instructions
     if call.agent:
+        # The policies are instructions like any others: where the switch goes on or off
+        # in a chat, `_keep_prefix` keeps what was sent, and tells what has changed.
         check_agent_model(call.agent, model)
-        instructions = agent_instructions(
-            call.agent, model, instructions, tools, call.host
-        )
-    hint = image_hint(call, model)
-    if hint:
-        instructions = f"{instructions}\n\n{hint}" if instructions else hint
-    chat = chat._replace(instructions=instructions)
+        parameters = call.agent.parameters
+        style = choose_style(parameters.policy_style, model.family)
+        offered = {str(tool.get("name")) for tool in tools.items}
+        builtin = {name for name in offered if call.host.is_builtin(name)}
+        told = build_strategy_instructions(parameters, style, told, builtin)
+    told = "\n\n".join(text for text in (told, image_hint(call, model)) if text)
+    chat = chat._replace(instructions=told)
 
     # What the host stores of the chat: its messages, its files, its earlier answers.
     rows = await _host_messages(call, stored, size)
@@ -32321,9 +32228,8 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     repairs = learned_repairs(call, model.id)
     if stored:
         repairs = (*repairs, *stored.repairs)
-    appended = _appended_kinds(call, model.facts, repairs)
     chat, request, sent = await run_work(
-        size, lambda: _keep_prefix(call, model, stored, appended, request, chat)
+        size, lambda: _keep_prefix(call, model, stored, repairs, request, chat)
     )
 
     # The input, and everything together.
@@ -32337,20 +32243,21 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
             "repairs": repairs,
         }
     )
-    limits = run_limits(call.config.expert, model)
-    if call.agent and not call.agent.parameters.emit_intermediate_thoughts:
-        limits = limits._replace(keeps_tagged_thoughts=False)
-    limits = with_chosen_tags(limits, chosen_tags(call.host.metadata))
     row: StoredAnswer | None = None
     if stored:
         caller = call.caller
         row = StoredAnswer(caller.chat_id, caller.message_id, stored, keys, sent)
     cites = any(tool_kind(tool).is_cited for tool in tools.items)
-    return PreparedRequest(
+    return Prepared(
         call=call,
         request=with_cache_comparison(call, request, stored),
-        limits=limits,
+        limits=chat_limits(
+            run_limits(call.config.expert, model),
+            call.agent.parameters if call.agent else None,
+            chosen_tags(call.host.metadata),
+        ),
         toolset=chat_toolset(call, tools),
+        tool_names=tools.names,
         row=row,
         scope=_record_scope(call, keys, row, origin, cites=cites),
         records=chat.records,
@@ -32365,7 +32272,7 @@ async def build_chat_request(call: CheckedCall) -> PreparedRequest:
     )
 
 
-async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat, str]:
+async def _read_chat(call: Call, keys: ChatKeys, size: int) -> tuple[Chat, str]:
     """Return the chat, and what the host tells of a conversation that it leaves out.
 
     The host does so after a heading in its instructions, in chats of its page and in
@@ -32405,7 +32312,7 @@ async def _read_chat(call: CheckedCall, keys: ChatKeys, size: int) -> tuple[Chat
 
 
 async def _choose_model(
-    call: CheckedCall, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
+    call: Call, parts: Sequence[ChatPart], stored: StoredChat | None, size: int
 ) -> tuple[ResolvedModel, str]:
     """Return the model, and the message that says why it was chosen, if any.
 
@@ -32440,7 +32347,7 @@ async def _choose_model(
 
 
 async def _host_messages(
-    call: CheckedCall, stored: StoredChat | None, size: int
+    call: Call, stored: StoredChat | None, size: int
 ) -> JsonObject:
     """Return the messages of the chat as the host stores them, by id.
 
@@ -32466,9 +32373,7 @@ async def _host_messages(
 _LEFT_OUT = "a developer's message in its row was left out"
 
 
-def _attach_stored(
-    call: CheckedCall, rows: JsonObject, chat: Chat, *, is_own: bool
-) -> Chat:
+def _attach_stored(call: Call, rows: JsonObject, chat: Chat, *, is_own: bool) -> Chat:
     """Give the parts what the host stores of them: the messages of the chat, by id.
 
     In a chat that its owner lets others continue, they only tell what is hidden.
@@ -32491,7 +32396,7 @@ def _attach_stored(
 
 
 async def _with_whole_files(
-    call: CheckedCall, tools: OfferedTools, file_input: str, chat: Chat
+    call: Call, tools: OfferedTools, file_input: str, chat: Chat
 ) -> tuple[Chat, Sequence[PythonFile]]:
     """Choose the files that code gets; leave out what the host retrieved of them.
 
@@ -32527,7 +32432,7 @@ async def _with_whole_files(
 
 
 def _read_question_and_answers(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
     python_files: Sequence[PythonFile],
@@ -32555,7 +32460,7 @@ def _read_question_and_answers(
 
 
 def _first_fields(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     tools: OfferedTools,
     verbosity: str,
@@ -32570,11 +32475,11 @@ def _first_fields(
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
     agent = call.agent.parameters if call.agent else None
-    request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
-    effort = other_allowed_effort(call, model.facts, request)
-    if effort:
-        body["reasoning"] = {**as_mapping(body.get("reasoning")), "effort": effort}
-        request = build_fields(model, body, settings, agent, is_empty=not chat.parts)
+
+    def build(given: JsonObject) -> ResponsesRequest:
+        return build_fields(model, given, settings, agent, is_empty=not chat.parts)
+
+    request = build_with_allowed_effort(call, model.facts, body, build)
     unsent = [tool for tool in tools.items if tool not in (request.tools or ())]
     reason = "not with the effort minimal"
     names = [f"the tool {tool_name(tool)}" for tool in unsent]
@@ -32582,28 +32487,11 @@ def _first_fields(
     return request
 
 
-def _appended_kinds(
-    call: CheckedCall, facts: ModelFacts, repairs: Sequence[Repair]
-) -> set[str]:
-    """Return the types of items by which later turns can change a request.
-
-    They are those that its model and server take, and did not refuse.
-    """
-    if not call.endpoint.is_openai:
-        return set()
-    kinds = set[str]()
-    if facts.appends_tools:
-        kinds.add(ADDED_TOOLS)
-    if facts.appends_configuration:
-        kinds.add(CONFIGURATION)
-    return kinds - lowered_kinds(repairs)
-
-
 def _keep_prefix(
-    call: CheckedCall,
+    call: Call,
     model: ResolvedModel,
     stored: StoredChat | None,
-    appended: Set[str],
+    repairs: Sequence[Repair],
     request: ResponsesRequest,
     chat: Chat,
 ) -> tuple[Chat, ResponsesRequest, SentContext | None]:
@@ -32617,6 +32505,14 @@ def _keep_prefix(
     message_id = call.caller.message_id
     mode = call.config.expert.stable_instructions
     keeps_first = model.facts.appends_tools if mode == "auto" else mode == "on"
+    # The types of items by which a turn can change a request: those that the model and
+    # its server take, and did not refuse.
+    appended = set[str]()
+    if call.endpoint.is_openai and model.facts.appends_tools:
+        appended.add(ADDED_TOOLS)
+    if call.endpoint.is_openai and model.facts.appends_configuration:
+        appended.add(CONFIGURATION)
+    appended -= lowered_kinds(repairs)
     # After a compaction the model has nothing of what came before it.
     compacted: set[str] = set()
     for record in chat.records.values():
@@ -32669,7 +32565,7 @@ def _keep_prefix(
     return chat._replace(parts=prefix, instructions=told.first), request, new
 
 
-def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
+def _place_beginning(call: Call, chat: Chat, summary: str) -> Chat:
     """Let the chat begin with its instructions and with what was before it.
 
     Instructions in the input are for servers that take a developer's message there.
@@ -32688,7 +32584,7 @@ def _place_beginning(call: CheckedCall, chat: Chat, summary: str) -> Chat:
 
 
 async def _build_history(
-    call: CheckedCall,
+    call: Call,
     stored: StoredChat | None,
     origin: Origin,
     file_input: str,
@@ -32725,7 +32621,7 @@ async def _build_history(
 
 
 def _record_scope(
-    call: CheckedCall,
+    call: Call,
     keys: ChatKeys,
     row: StoredAnswer | None,
     origin: Origin,
@@ -32765,9 +32661,7 @@ def _record_scope(
 # --------------------------------------------------------------------------------------
 
 
-async def build_task_request(
-    call: CheckedCall, *, with_task_model: bool = True
-) -> PreparedRequest:
+async def build_task_request(call: Call, *, with_task_model: bool = True) -> Prepared:
     """Return the request for a task; raises InvalidRequest.
 
     TASK_MODEL does small ones, unless the model that was asked for is to do them.
@@ -32784,11 +32678,11 @@ async def build_task_request(
         request = await _own_effort_request(call, model, chosen, stream=streams)
     repairs = learned_repairs(call, request.model)
     request = request.model_copy(update={"repairs": repairs})
-    return PreparedRequest(call, request, run_limits(call.config.expert, model))
+    return Prepared(call, request, run_limits(call.config.expert, model))
 
 
 async def _own_effort_request(
-    call: CheckedCall, model: ResolvedModel, chosen: Collection[str], *, stream: bool
+    call: Call, model: ResolvedModel, chosen: Collection[str], *, stream: bool
 ) -> ResponsesRequest:
     """Return the request for a task that a model does at its own effort.
 
@@ -32807,23 +32701,17 @@ async def _own_effort_request(
     most = call.valves.MAX_OUTPUT_TOKENS
     if most and not any(body.get(key) for key in LENGTH_KEYS):
         body = {**body, "max_output_tokens": most}
-    build = partial(
-        task_request,
-        model,
-        call.messages,
-        task=call.caller.task,
-        at_own_effort=True,
-        stream=stream,
-    )
-    request = build(body=body)
-    effort = other_allowed_effort(call, model.facts, request)
-    if not effort:
-        return request
-    reasoning = {**as_mapping(body.get("reasoning")), "effort": effort}
-    return build(body={**body, "reasoning": reasoning})
+    task = call.caller.task
+
+    def build(given: JsonObject) -> ResponsesRequest:
+        return task_request(
+            model, call.messages, given, task, at_own_effort=True, stream=stream
+        )
+
+    return build_with_allowed_effort(call, model.facts, body, build)
 
 
-def asked_model(call: CheckedCall) -> ResolvedModel:
+def asked_model(call: Call) -> ResolvedModel:
     """Return the model that was asked for; of an automatic name, the one for the prompt."""
     last = call.messages[-1] if call.messages else None
     prompt = text_message("user", as_text(value_at(last, "content")))
@@ -32831,7 +32719,7 @@ def asked_model(call: CheckedCall) -> ResolvedModel:
     return call.resolve(choice[0]) if choice else call.model
 
 
-def task_model(call: CheckedCall) -> ResolvedModel:
+def task_model(call: Call) -> ResolvedModel:
     """Return the model for small tasks: the valve's, or the one that was asked for.
 
     A server other than OpenAI's may not have the default model.
@@ -32846,7 +32734,7 @@ def task_model(call: CheckedCall) -> ResolvedModel:
     return asked_model(call)
 
 
-def lacks_task_model(prepared: PreparedRequest, ended: RunDone) -> bool:
+def lacks_task_model(prepared: Prepared, ended: RunDone) -> bool:
     """Say whether the chat's model may do a task that TASK_MODEL could not.
 
     Only if the refusal names the model, later tasks get the chat's model at once.
@@ -32881,7 +32769,7 @@ def _missing_model_text(endpoint: Endpoint, model: str) -> str:
 # --------------------------------------------------------------------------------------
 
 
-def report_request(prepared: PreparedRequest) -> None:
+def report_request(prepared: Prepared) -> None:
     """Log that a request is about to be sent, without any of its text."""
     request = prepared.request
     call = prepared.call
@@ -32894,7 +32782,7 @@ def report_request(prepared: PreparedRequest) -> None:
     )
     if call.caller.task:  # it has parameters of its own, which no one chose
         return
-    # What the caller or the user chose and is not sent, and errors in it.
+    # What the caller or the user chose.
     asked: dict[str, object] = {}
     if call.config.effort:
         asked["reasoning_effort"] = call.config.effort
@@ -32905,10 +32793,7 @@ def report_request(prepared: PreparedRequest) -> None:
     if call.agent:
         for name in CALLER_PARAMETERS:
             asked.pop(name, None)
-    left_out, errors = left_out_parameters(asked, request)
-    call.note_left_out(left_out)
-    for error in errors:
-        call.warn_once(f"user {call.caller.user_id}: {error}")
+    log_unsent_parameters(call.log, call.caller, asked, request, call.memory.left_out)
 
 
 _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
@@ -32916,7 +32801,7 @@ _DIAGNOSIS = ("type", "reason", "cache_missed_tokens")
 
 
 def report_end(
-    prepared: PreparedRequest, ended: RunDone, spending: Spending
+    prepared: Prepared, ended: RunDone, spending: Spending
 ) -> tuple[AnswerReport, RunDone]:
     """Log how a run ended; return what else is known, and it.
 
@@ -32961,7 +32846,7 @@ def report_end(
     return report, ended
 
 
-def _source_of_cost(prepared: PreparedRequest, usages: Iterable[Usage]) -> str:
+def _source_of_cost(prepared: Prepared, usages: Iterable[Usage]) -> str:
     """Return who says what responses cost, for the log."""
     call = prepared.call
     own_prices = call.config.prices
@@ -32982,7 +32867,7 @@ _MANY_TOOL_TOKENS = 4000
 _CHARACTERS_OF_A_TOKEN = 4
 
 
-def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
+def _usage_note(prepared: Prepared, ended: RunDone) -> str:
     """Return the message that tools explain many input tokens of a chat's first answer.
 
     Only administrators can do something about it, and read it once in a chat.
@@ -33011,9 +32896,7 @@ def _usage_note(prepared: PreparedRequest, ended: RunDone) -> str:
     return f"about {count} tokens describe {len(tools)} tools"
 
 
-def work_of(
-    prepared: PreparedRequest, ended: RunDone, spending: Spending
-) -> RunMetadata:
+def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetadata:
     """Return what a run took. Rounds and calls are its own, as are its tokens."""
     call = prepared.call
     model = prepared.request.model
@@ -33030,15 +32913,15 @@ def work_of(
     )
 
 
-def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
+def report_refusal(arrived: ArrivedCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if call.caller.task:
+    if arrived.caller.task:
         return None
-    config = call.config
-    name = call.caller.model
+    config = arrived.config
+    name = arrived.caller.model
     agent = find_agent(name, config.agent, is_switched=config.wants_agent)
     if agent is None:
         return None
@@ -33046,7 +32929,7 @@ def report_refusal(call: PipeCall, error: Exception) -> RunMetadata | None:
     with suppress(InvalidRequest):  # it may be what refused the answer
         overrides = named_models(config.valves)
     model = resolve_model(answering_name(name, config.agent), overrides)
-    return log_refusal(call.log, agent.strategy, model.id, error)
+    return log_refusal(arrived.log, agent.strategy, model.id, error)
 
 
 # --------------------------------------------------------------------------------------
@@ -33071,9 +32954,9 @@ _HOW_TO_CHANGE = (
 _IS_CHANGED = " AUTO_NATIVE_TOOLS has set it to Native, from the next message on."
 
 
-async def _legacy_notice(call: CheckedCall) -> str:
+async def _legacy_notice(call: Call) -> str:
     """Return the notice about legacy function calling, once, for administrators."""
-    if value_at(call.host.metadata, "params", "function_calling") != "legacy":
+    if not calls_are_legacy(call.host.metadata):
         return ""
     if not await is_legacy_model(call.model_id):
         return ""
@@ -33091,15 +32974,15 @@ _CODE_STAYS_TEXT = (
 )
 
 
-def _code_notice(call: CheckedCall) -> str:
+def _code_notice(call: Call) -> str:
     """Return the notice that code in tags stays text, once in a chat.
 
     The host looks for the tags in chunks of Chat Completions alone
     (docs/reference/open-webui.md, "Tags in texts").
     """
     metadata = call.host.metadata
-    is_legacy = value_at(metadata, "params", "function_calling") == "legacy"
-    if not is_legacy or not value_at(metadata, "features", "code_interpreter"):
+    is_on = bool(value_at(metadata, "features", "code_interpreter"))
+    if not is_on or not calls_are_legacy(metadata):
         return ""
     call.warn_once(_CODE_STAYS_TEXT)
     is_new = call.memory.first_time(f"code in tags: {call.caller.chat_id}")
@@ -33109,20 +32992,18 @@ def _code_notice(call: CheckedCall) -> str:
 _OLD_NAMES = "`/check` explains stored valves without effect: {}."
 
 
-def _is_first_notice(call: CheckedCall, notice: str) -> bool:
+def _is_first_notice(call: Call, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
     return call.caller.is_admin and call.memory.first_time(f"chat: {notice}")
 
 
-def refusal_notice(call: CheckedCall) -> str:
+def refusal_notice(call: Call) -> str:
     """Return the notice about a user's own settings without effect, once each.
 
     It is above the last line of the answer, which tells more.
     """
-    if call.caller.task:
-        return ""
-    if not call.caller.is_open_webui:  # no page shows it
+    if not call.caller.has_page:  # which shows it
         return ""
     user_id = call.caller.user_id
     new: list[str] = []
@@ -33137,21 +33018,19 @@ def refusal_notice(call: CheckedCall) -> str:
     return f"No effect, because only administrators may change it: {shown}"
 
 
-def _retirement(prepared: PreparedRequest) -> str:
+def _retirement(prepared: Prepared) -> str:
     """Return the notice about the end of the model, once in each chat.
 
     The log has it every day. What the page has shown it stores with the answer, so a
     restart of the server changes nothing.
     """
     call = prepared.call
-    if call.caller.task:
-        notice = call.retirement(prepared.request.model)
-    else:
-        notice = call.retirement(call.caller.model)
+    is_task = bool(call.caller.task)
+    notice = call.retirement(prepared.request.model if is_task else call.caller.model)
     if not notice:
         return ""
     call.warn_once(notice)
-    if call.caller.task:  # it comes before the answer, and shows nothing
+    if is_task:  # it comes before the answer, and shows nothing
         return ""
     rows = prepared.row.chat.messages.values() if prepared.row else ()
     for row in rows:
@@ -33162,7 +33041,7 @@ def _retirement(prepared: PreparedRequest) -> str:
     return notice if is_new else ""
 
 
-async def notices_of(prepared: PreparedRequest) -> list[str]:
+async def notices_of(prepared: Prepared) -> list[str]:
     """Return the notices to show after the answer's last line; tasks have none.
 
     The page shows only the last one, so the most serious one comes last.
@@ -33214,7 +33093,6 @@ _FIRST_SECONDS = 20.0
 _MINUTE = 60.0
 """After the first line, each minute has one: who waits sees that the pipe still does."""
 _NEVER = float("inf")
-
 
 _SILENT = "Still thinking, {}"
 _RESPONDED = "The model's server responded"
@@ -33302,8 +33180,8 @@ class WaitingLines:
 # An agent's answer: rounds of the loop, until the question is answered.
 #
 # A round is a response of the model with its calls. The tools and their approvals are
-# those of any chat (`prepare/agent.py` adds the guard and the budget). What is added here
-# is what is shown between the tools, and `execution_metadata` at the end.
+# those of any chat (`prepare/toolset.py` adds the guard). What is added here is what is
+# shown between the tools, and `execution_metadata` at the end.
 # --------------------------------------------------------------------------------------
 
 
@@ -33311,7 +33189,7 @@ _STOPPED = Ending("cancelled")
 
 
 async def run_agent(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     agent: AgentMode,
     toolset: Toolset,
     limits: Limits,
@@ -33363,7 +33241,7 @@ async def run_agent(
 
 
 def itemize(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     usages: Sequence[Usage],
     output: Sequence[Item],
     cost: float | None,
@@ -33376,7 +33254,8 @@ def itemize(
     # Without what the server itself says of the cost: that cannot be taken apart.
     priced = [usage._replace(cost=None) for usage in usages]
     plain = [usage._replace(searches=None, images=None) for usage in priced]
-    searches = [item for item in output if is_billed_search(item)]
+    in_files = [item for item in output if maker_of(item).type == "file_search"]
+    searches = [*in_files, *filter(is_billed_search, output)]
     images = [item for item in output if is_image_call(item)]
     containers = [item for item in output if container_ids([item])]
     reasoning = sum(min(usage.reasoning, usage.output) for usage in usages)
@@ -33385,7 +33264,7 @@ def itemize(
         cache_writes=sum(usage.cache_writes for usage in usages),
         reasoning=reasoning,
         answers=sum(usage.output for usage in usages) - reasoning,
-        searches=count_searches(usages, output),
+        searches=len(in_files) + count_searches(usages, output),
         images=len(images),
         containers=len(container_ids(containers)),
     )
@@ -33443,7 +33322,7 @@ def _millionths(dollars: float | None) -> int:
 # --------------------------------------------------------------------------------------
 
 
-def check_limits(prepared: PreparedRequest) -> None:
+def check_limits(prepared: Prepared) -> None:
     """Raise InvalidRequest if a limit forbids the request.
 
     Limits count the pro mode and research as models of their own.
@@ -33463,14 +33342,14 @@ def check_limits(prepared: PreparedRequest) -> None:
         raise InvalidRequest(refusal, remedy="rule")
 
 
-def begin_spending(prepared: PreparedRequest) -> Spending:
+def begin_spending(prepared: Prepared) -> Spending:
     """Return what an answer has taken that begins now or goes on, with its budget."""
     spending = Spending(budget_of(prepared.call))
     spending.add_earlier(earlier_spending(prepared))
     return spending
 
 
-def budget_of(call: CheckedCall) -> Budget:
+def budget_of(call: Call) -> Budget:
     """Return the limits of an answer."""
     most_calls = call.valves.MAX_TOOL_CALLS
     if call.agent:
@@ -33479,7 +33358,7 @@ def budget_of(call: CheckedCall) -> Budget:
     return Budget(call.valves.MAX_FUNCTION_CALL_LOOPS + 1, most_calls)
 
 
-def earlier_spending(prepared: PreparedRequest) -> EarlierSpending:
+def earlier_spending(prepared: Prepared) -> EarlierSpending:
     """Return what an answer has taken before the host made calls of it and goes on.
 
     A user approved them; the limits are those of the whole answer.
@@ -33501,7 +33380,7 @@ def earlier_spending(prepared: PreparedRequest) -> EarlierSpending:
 
 
 def counted_run(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     limits: Limits,
     connections: Connections,
     spending: Spending,
@@ -33586,13 +33465,14 @@ _BYTES_PER_TOKEN = 4
 """About so many, in English. Of other scripts a letter has more bytes, and tokens."""
 _UNREAD_FIELDS = frozenset({"encrypted_content", "file_data", "image_url"})
 """Fields of pictures and files, and of reasoning, of which no one knows the tokens."""
+_TEXT_FILES = ("data:text/", "data:application/json")
 
 
 def _byte_length(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def _count_bytes(sent: object) -> int:
+def _count_bytes(sent: object, unread: Set[str] = _UNREAD_FIELDS) -> int:
     """Return about how much text the model reads in a JSON value, names left out."""
     count = 0
     left = [sent]
@@ -33602,9 +33482,10 @@ def _count_bytes(sent: object) -> int:
             count += _byte_length(part)
         elif isinstance(part, Mapping):
             for name, inner in part.items():
-                # A tool may have an argument of such a name, which is described.
-                if name not in _UNREAD_FIELDS or not isinstance(inner, str):
+                if name not in unread or not isinstance(inner, str):
                     left.append(inner)
+                elif inner.startswith(_TEXT_FILES):
+                    count += len(inner) * 3 // 4  # of base64
         elif isinstance(part, Sequence):
             left += part
     return count
@@ -33618,7 +33499,7 @@ class _RunCounts:
     of tools, or from the texts; its output from the texts. Hidden reasoning is not known.
     """
 
-    def __init__(self, prepared: PreparedRequest, account: CallAccount) -> None:
+    def __init__(self, prepared: Prepared, account: CallAccount) -> None:
         self._prepared = prepared
         self._account = account
         self._counted = 0
@@ -33653,13 +33534,21 @@ class _RunCounts:
         """Count the responses that are new; return why the run ends, or nothing.
 
         One that failed, or whose server reports no usage, counts if any text came, or
-        if one of OpenAI's tools began.
+        if one of OpenAI's tools began. A count of zero is none that is reported.
         """
         new = list(usages[self._counted :])
         self._counted = len(usages)
-        if not new and (self._bytes or self._hosted):
-            new = [self._estimate(self._bytes or 0)]
-            output = list(self._hosted.values())
+        if self._bytes or self._hosted:
+            estimate = self._estimate(self._bytes or 0)
+            if new:
+                last = new.pop()
+                estimate = last._replace(
+                    input=last.input or estimate.input,
+                    output=last.output or estimate.output,
+                )
+            else:
+                output = list(self._hosted.values())
+            new.append(estimate)
         return self._count(new, output)
 
     def _count(self, new: Sequence[Usage], output: Sequence[Item]) -> str:
@@ -33736,7 +33625,9 @@ class _RunCounts:
     def _estimate(self, received: int) -> Usage:
         """Return the usage of a response of which so many bytes of text came."""
         request = self._prepared.request
-        sent = _count_bytes([request.instructions, request.tools, request.input])
+        sent = _count_bytes([request.instructions, request.input])
+        # Of a tool all texts are read: a schema may have fields of any name.
+        sent += _count_bytes(request.tools, unread=frozenset())
         last = self._last
         again = last.input + last.output + self._tool_bytes // _BYTES_PER_TOKEN
         return Usage(
@@ -33765,7 +33656,7 @@ _NO_FILES_STATUSES = (401, 403, 404, 405, 501)
 class ChatUploads:
     """The files of one request that its code gets; each is uploaded once a day."""
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+    def __init__(self, prepared: Prepared, connections: Connections) -> None:
         self._prepared = prepared
         self._connections = connections
         call = prepared.call
@@ -33788,7 +33679,7 @@ class ChatUploads:
         new = [key for key in self._files if not self._memory.find(key)]
         return f"Copying {plural(len(new), 'file')} to Python" if new else ""
 
-    async def request_with_files(self) -> PreparedRequest:
+    async def request_with_files(self) -> Prepared:
         """Return the request with the uploaded files in its container.
 
         Raises InvalidRequest for a file that cannot be read or uploaded.
@@ -33868,13 +33759,15 @@ _NOT_STORED = "{} could not be stored in Open WebUI, for example because of its 
 _GONE = "{} could not be fetched: the container that held it has expired."
 _TOO_BIG = f"{{}} was not fetched: it is larger than {_MAX_FETCHED // 1024**2} MB."
 _NOT_FETCHED = "{} could not be fetched from where the code ran."
+_ERROR = re.compile(rb'\s*\{\s*"error"\s*:')
+"""How an error begins that a gateway sends with a status of 200."""
 
 
 class ArtifactStore:
     """Stores the pictures and files of one run, each content once."""
 
     def __init__(
-        self, call: CheckedCall, connections: Connections, fetch_timeouts: Timeouts
+        self, call: Call, connections: Connections, fetch_timeouts: Timeouts
     ) -> None:
         """Store files for the current user, at the message that is being written.
 
@@ -33985,6 +33878,9 @@ class ArtifactStore:
             self._call.log.warn(f"no container file: {error}")
             reason = _GONE if error.status == 404 else _NOT_FETCHED
             return reason.format(name)
+        if _ERROR.match(content) and not name.lower().endswith(".json"):
+            self._call.log.warn("no container file: an error came in its place")
+            return _NOT_FETCHED.format(name)
         entry = await self._store_once(name, content)
         return entry or _NOT_STORED.format(name)
 
@@ -34037,7 +33933,7 @@ def _read_data_url(url: str) -> tuple[str, bytes]:
 
 
 async def answer_events(
-    prepared: PreparedRequest, connections: Connections
+    prepared: Prepared, connections: Connections
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Run a request and yield its events.
 
@@ -34055,9 +33951,8 @@ async def answer_events(
     call = prepared.call
     answer = _Answer(prepared, connections)
     report_request(prepared)
-    audit = open_audit_log(call.config.expert, call.log, call.endpoint.host)
-    if audit:
-        audit.note_request(prepared.request)
+    audit = AuditLog(call.config.expert, call.log, call.endpoint.host)
+    audit.note_request(prepared.request)
     if prepared.beginning:
         yield Status(prepared.beginning)
     lines = WaitingLines(call.page_emitter(), connections)
@@ -34066,6 +33961,8 @@ async def answer_events(
         set_waiting=lines.set_waiting, count_response=presence.spent
     )
     spending = begin_spending(prepared)
+    # Many answers may have come this far since, while files were uploaded.
+    check_limits(prepared)
     events = counted_run(prepared, limits, connections, spending)
     async with aclosing(events), aclosing(lines):
         async for event in events:
@@ -34076,8 +33973,7 @@ async def answer_events(
             for shown in await answer.show(event):
                 yield shown
             if isinstance(event, RunDone):
-                if audit:
-                    audit.note_end(event)
+                audit.note_end(event)
                 ended = answer.with_whole_output(event)
                 last = await _last_events(prepared, ended, uploads, spending)
                 for last_event in last:
@@ -34085,7 +33981,7 @@ async def answer_events(
 
 
 async def _last_events(
-    prepared: PreparedRequest, ended: RunDone, uploads: ChatUploads, spending: Spending
+    prepared: Prepared, ended: RunDone, uploads: ChatUploads, spending: Spending
 ) -> list[AnswerEvent]:
     """Return the end of a run with its report, and the notices about it.
 
@@ -34115,7 +34011,7 @@ class _Answer:
     Without a recorder nothing is.
     """
 
-    def __init__(self, prepared: PreparedRequest, connections: Connections) -> None:
+    def __init__(self, prepared: Prepared, connections: Connections) -> None:
         call = prepared.call
         self._prepared = prepared
         self._learning = RepairLearning(
@@ -34210,8 +34106,16 @@ class _Answer:
         return [*shown, *stored]
 
     def with_whole_output(self, ended: RunDone) -> RunDone:
-        """Return the end of the run with its output as it is shown."""
-        return self._thoughts.shown_end(ended) if self._thoughts else ended
+        """Return the end of the run with its output as it is shown.
+
+        A program runs its functions under the names that it gave them.
+        """
+        if self._thoughts:
+            ended = self._thoughts.shown_end(ended)
+        if self._prepared.call.caller.is_open_webui:
+            return ended
+        named = map(self._prepared.tool_names.with_own_name, ended.output)
+        return ended._replace(output=tuple(named))
 
 
 # --------------------------------------------------------------------------------------
@@ -34226,8 +34130,7 @@ _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
     "Requests, tokens and money of every answer and task of this pipe are counted, and "
-    "shown by `/usage`. Not counted are file searches, and what users pay with their own "
-    "keys."
+    "shown by `/usage`. Not counted is what users pay with their own keys."
 )
 _NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
 _NO_FILTER = "Nothing is counted without the filter of docs/limits.md."
@@ -34263,7 +34166,7 @@ def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
     return Finding(title, f"{problem} {advice}".rstrip(), "Problem")
 
 
-async def setup_findings(call: CheckedCall) -> list[Finding]:
+async def setup_findings(call: Call) -> list[Finding]:
     """Return what can keep users from their answers and no request shows."""
     findings = valve_findings([*valve_problems(call.config), *_agent_problems(call)])
     old_names = call.valves.without_effect()
@@ -34332,7 +34235,7 @@ def valve_findings(problems: Sequence[str]) -> list[Finding]:
     return [Finding("Valves", problem, "Problem") for problem in problems]
 
 
-def _agent_problems(call: CheckedCall) -> list[str]:
+def _agent_problems(call: Call) -> list[str]:
     """Return why the agents that MODEL_ID lists do not answer."""
     problems: list[str] = []
     for name in call.valves.model_names():
@@ -34407,9 +34310,9 @@ _LOST = (
 
 
 async def _findings(
-    asked: CheckedCall,
+    asked: Call,
     connections: Connections,
-    endpoints: Sequence[CheckedCall | str],
+    endpoints: Sequence[Call | str],
 ) -> AsyncGenerator[Finding, None]:
     """Yield what was found; `endpoints` are the entries of ENDPOINTS_JSON."""
     for finding in await setup_findings(asked):
@@ -34468,7 +34371,7 @@ async def _findings(
     yield assess("Earlier reasoning", "The API left nothing out.", problem)
 
 
-async def _model_list_finding(call: CheckedCall, connections: Connections) -> Finding:
+async def _model_list_finding(call: Call, connections: Connections) -> Finding:
     """Return whether the key is accepted, and for which models of MODEL_ID."""
     try:
         usable = await fetch_models(call.endpoint, connections)
@@ -34489,7 +34392,7 @@ async def _model_list_finding(call: CheckedCall, connections: Connections) -> Fi
     return assess("The key", "It is accepted for all listed models.", "")
 
 
-async def _problem(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+async def _problem(call: Call, connections: Connections, **fields: Any) -> str:
     """Return why a small request with these fields fails; empty if it succeeds.
 
     An answer that ends at the token limit has succeeded. A repair that a chat would
@@ -34502,7 +34405,7 @@ async def _problem(call: CheckedCall, connections: Connections, **fields: Any) -
     return await _try(call, connections, **fields)
 
 
-async def _try(call: CheckedCall, connections: Connections, **fields: Any) -> str:
+async def _try(call: Call, connections: Connections, **fields: Any) -> str:
     """Send one request; return why it fails, or the repair that it needed.
 
     Returns an empty text if it succeeds without a repair. Nothing is retried: the
@@ -34526,24 +34429,19 @@ async def _try(call: CheckedCall, connections: Connections, **fields: Any) -> st
     return advised_ending(ended.ending, call.config.shell).message
 
 
-async def check_lines(
-    call: CheckedCall,
-    connections: Connections,
-    endpoints: Sequence[CheckedCall | str],
+def check_lines(
+    call: Call, connections: Connections, endpoints: Sequence[Call | str]
 ) -> AsyncGenerator[str, None]:
-    """Yield the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
-    host = call.endpoint.host
-    yield f"{CHECK_HEADING}tested with {call.model.name} at {host}:\n"
-    findings = _findings(call, connections, endpoints)
-    async with aclosing(_finding_lines(findings)) as lines:
-        async for line in lines:
-            yield line
+    """Return the answer to `/check`; `endpoints` are the entries of ENDPOINTS_JSON."""
+    how = f"tested with {call.model.name} at {call.endpoint.host}:"
+    return _finding_lines(how, _findings(call, connections, endpoints))
 
 
 async def _finding_lines(
-    findings: AsyncGenerator[Finding, None],
+    how: str, findings: AsyncGenerator[Finding, None]
 ) -> AsyncGenerator[str, None]:
-    """Yield findings, one line each, and how many problems there are."""
+    """Yield how a setup was looked at, what was found, and how many problems there are."""
+    yield f"{CHECK_HEADING}{how}\n"
     counts = Counter[Severity]()
     async with aclosing(findings):
         async for finding in findings:
@@ -34554,24 +34452,21 @@ async def _finding_lines(
     yield f"\nResult: {' and '.join(found) or 'no problems'}."
 
 
-async def unanswered_lines(
-    call: PipeCall, error: InvalidRequest
+def unanswered_lines(
+    config: Config, error: InvalidRequest
 ) -> AsyncGenerator[str, None]:
-    """Yield what is wrong with a setup in which no chat is answered."""
+    """Return what is wrong with a setup in which no chat is answered."""
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
-        problems = valve_problems(call.config)
+        problems = valve_problems(config)
         for finding in valve_findings(problems or [reason]):
             yield finding
         if problems and reason not in problems:
             yield Finding("Every chat", reason, "Problem")
         yield Finding("A small request", _NOT_SENT, "Warning")
 
-    yield f"{CHECK_HEADING}with which no chat is answered:\n"
-    async with aclosing(_finding_lines(findings())) as lines:
-        async for line in lines:
-            yield line
+    return _finding_lines("with which no chat is answered:", findings())
 
 
 # --------------------------------------------------------------------------------------
@@ -34597,7 +34492,7 @@ _TASKS_ABOUT_ANSWERS = frozenset(
 )
 
 
-def command_task_text(call: CheckedCall) -> str | None:
+def command_task_text(call: Call) -> str | None:
     """Return what answers a task about the answer to a command; None for other tasks.
 
     No one pays for the title of a `/check` or `/usage`. Without a text the host takes
@@ -34643,7 +34538,7 @@ def read_command(messages: Sequence[object]) -> str:
     return _normalize_command(as_text(last.get("content")))
 
 
-def usage_lines(call: CheckedCall, command: str) -> AsyncGenerator[str, None] | None:
+def usage_lines(call: Call, command: str) -> AsyncGenerator[str, None] | None:
     """Return the lines that answer `/usage`; None for other texts."""
     caller = call.caller
     request = call.host.request
@@ -34697,9 +34592,9 @@ async def stream_lines(
 
 
 async def answer_with_failover(
-    prepared: PreparedRequest,
+    prepared: Prepared,
     endpoints: EndpointQueue,
-    check: Callable[[], Awaitable[CheckedCall]],
+    check: Callable[[], Awaitable[Call]],
     connections: Connections,
 ) -> AsyncGenerator[AnswerEvent, None]:
     """Yield the answer of the first endpoint that begins one; raises InvalidRequest.
@@ -34806,7 +34701,7 @@ class Pipe:
         caller = read_caller(body, user, metadata, __task__)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
-        call = PipeCall(
+        call = ArrivedCall(
             body=body,
             caller=caller,
             config=config,
@@ -34820,23 +34715,24 @@ class Pipe:
             host=HostContext(
                 tools=__tools__ or {},
                 request=__request__,
+                user=user,
                 metadata=metadata,
                 event_call=__event_call__,
                 event_emitter=__event_emitter__,
             ),
-            user=user,
-            fault=fault,
         )
         if permitted is not metadata:
             call.note_left_out({"web_search": "no permission for web search"})
         if call.caller.streams:
-            chunks = self._stream(call)
+            chunks = self._stream(call, fault)
             return chunks if call.caller.has_page else event_stream(chunks)
-        task = call.caller.task
-        result = await (self._do_task(call) if task else self._complete(call))
+        answer = self._do_task if call.caller.task else self._complete
+        result = await answer(call, fault)
         return whole_characters(result) if isinstance(result, dict) else result
 
-    async def _stream(self, call: PipeCall) -> AsyncGenerator[Chunk, None]:
+    async def _stream(
+        self, call: ArrivedCall, fault: Exception | None
+    ) -> AsyncGenerator[Chunk, None]:
         """Yield the answer in the form that the reader of the stream understands.
 
         Nothing is raised: the host would drop the text that was shown
@@ -34852,12 +34748,13 @@ class Pipe:
             view = client_view(call.caller)
         stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
         try:
-            async with aclosing(await self._answer(call)) as events:
+            async with aclosing(await self._answer(call, fault)) as events:
                 async for event in events:
                     has_waited = False
                     if isinstance(event, RunDone):  # the host writes soon
                         await stored.close()
                     for chunk in view.render(event):
+                        # An event the host writes into the message when it reads it.
                         has_waited = "event" in chunk
                         if not has_waited:
                             yield readable_chunk(chunk, call.caller)
@@ -34892,17 +34789,19 @@ class Pipe:
         if not has_waited:
             await _wait_to_store(call.caller)
 
-    async def _complete(self, call: PipeCall) -> Any:
+    async def _complete(self, call: ArrivedCall, fault: Exception | None) -> Any:
         """Return the whole answer at once, with the output items for the host.
 
-        The host would show the text of an exception. To a plain client nothing but an
-        error is an HTTP error: with status 200 it would be taken for an answer.
+        The host would show the text of an exception. A plain client gets the status of a
+        failure, with what there is of an answer: with status 200 it would be taken for a
+        whole one.
         """
         emit = call.page_emitter()
         has_lines = emit is not None and not call.caller.is_in_channel
         view = _page_view(has_status_lines=has_lines)
         try:
-            ended = await self._watch(await self._answer(call), view, emit)
+            events = await self._answer(call, fault)
+            ended = await self._watch(events, view, emit)
         except Exception as error:
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
@@ -34914,26 +34813,38 @@ class Pipe:
                 return result
             response = failure_response()
             return failed_answer(response, result, exception_status(error), {})
-        await _wait_to_store(call.caller)
-        return _whole_result(call.caller, ended, view)
+        caller = call.caller
+        await _wait_to_store(caller)
+        if caller.is_open_webui:
+            has_advice = bool(view.advice)
+            return page_result(ended, caller.host_model, view, has_advice=has_advice)
+        result = whole_completion(
+            ended, caller.host_model, view.report, has_format=caller.wants_format
+        )
+        if caller.reads_older_calls:
+            result = in_older_form(result)
+        if not has_failed(ended.ending):
+            return result
+        response = failure_response()
+        headers = failure_headers(ended)
+        return failed_answer(response, result, ending_status(ended), headers)
 
-    async def _do_task(self, call: PipeCall) -> Chunk:
+    async def _do_task(self, call: ArrivedCall, fault: Exception | None) -> Chunk:
         """Return a title, a summary or the like; an empty text if that failed.
 
         A failed title must not make the chat fail.
         """
         text = ""
         try:
-            ended = await self._watch(await self._answer(call), _page_view())
+            events = await self._answer(call, fault)
+            ended = await self._watch(events, _page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
             report_exception(call.log, error, PIPE_SHELL)
         return task_result(text, call.caller.host_model)
 
-    async def _task_events(
-        self, call: CheckedCall
-    ) -> AsyncGenerator[AnswerEvent, None]:
+    async def _task_events(self, call: Call) -> AsyncGenerator[AnswerEvent, None]:
         """Yield the events of a task.
 
         With rules for approvals the host's task `function_calling` gets no answer: in its
@@ -34950,27 +34861,32 @@ class Pipe:
         # If TASK_MODEL is refused, the model that was asked for does the task.
         for with_task_model in (True, False):
             is_refused = False
-            request = await build_task_request(call, with_task_model=with_task_model)
-            async with aclosing(answer_events(request, self._connections)) as events:
+            prepared = await build_task_request(call, with_task_model=with_task_model)
+            async with aclosing(answer_events(prepared, self._connections)) as events:
                 async for event in events:
                     if isinstance(event, RunDone):
-                        is_refused = lacks_task_model(request, event)
+                        is_refused = lacks_task_model(prepared, event)
                     if not is_refused:
                         yield event
             if not is_refused:
                 return
 
-    async def _answer(self, arrived: PipeCall) -> AsyncGenerator[AnswerEvent, None]:
-        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`."""
-        if arrived.fault:
-            raise arrived.fault
+    async def _answer(
+        self, arrived: ArrivedCall, fault: Exception | None
+    ) -> AsyncGenerator[AnswerEvent, None]:
+        """Return the events of an answer: of the model, of a task, of `/check`, `/usage`.
+
+        A `fault` from before there was anything that could tell it is raised here.
+        """
+        if fault:
+            raise fault
         command = read_command(arrived.messages)
         wants_check = arrived.caller.is_admin and command == CHECK_COMMAND
         try:
             call = await check_call(arrived)
         except InvalidRequest as error:
             if wants_check and not arrived.caller.task:
-                return stream_lines(unanswered_lines(arrived, error))
+                return stream_lines(unanswered_lines(arrived.config, error))
             raise
         if call.caller.task:
             return self._task_events(call)
@@ -34980,14 +34896,14 @@ class Pipe:
         lines = usage_lines(call, command)
         if lines:
             return stream_lines(lines)
-        request = await build_chat_request(call)
+        prepared = await build_chat_request(call)
         account = call.account
         if account and account.endpoints:
-            check_again = partial(check_call, replace(arrived, account=account))
+            check_again = partial(check_call, arrived, account)
             return answer_with_failover(
-                request, account.endpoints, check_again, self._connections
+                prepared, account.endpoints, check_again, self._connections
             )
-        return answer_events(request, self._connections)
+        return answer_events(prepared, self._connections)
 
     async def _watch(
         self,
@@ -35000,64 +34916,34 @@ class Pipe:
         What only a page shows, like a status or a source, is emitted meanwhile.
         """
         ended = RunDone(CUT)
-        async with aclosing(_end_open_messages(events)) as whole_events:
-            async for event in whole_events:
-                for chunk in view.render(event):
-                    if emit and "event" in chunk:
-                        await emit(chunk["event"])
+        messages = OpenMessages()
+        async with aclosing(events):
+            async for event in events:
+                messages.note(event)
+                whole: list[AnswerEvent] = [event]
                 if isinstance(event, RunDone):
                     ended = event
+                    if event.ending.is_failure:
+                        # A stream's reader has the text of messages that were cut; a
+                        # whole answer has only what ended.
+                        cut = messages.end()
+                        items = [end.item for end in cut]
+                        ended = event._replace(output=(*event.output, *items))
+                        whole = [*cut, ended]
+                for shown in whole:
+                    for chunk in view.render(shown):
+                        if emit and "event" in chunk:
+                            await emit(chunk["event"])
         return ended
 
 
 def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:
-    """Return what renders an answer for Open WebUI."""
     return NativeRenderer(
         monotonic_seconds, HostedItems, has_status_lines=has_status_lines
     )
-
-
-def _whole_result(caller: Caller, ended: RunDone, view: NativeRenderer) -> Any:
-    """Return the whole answer at once; Open WebUI also gets the output items.
-
-    A program gets the status of a failure, and what there is of an answer with it.
-    """
-    if caller.is_open_webui:
-        has_advice = bool(view.advice)
-        return page_result(ended, caller.host_model, view, has_advice=has_advice)
-    result = whole_completion(
-        ended, caller.host_model, view.report, has_format=caller.wants_format
-    )
-    if caller.reads_older_calls:
-        result = in_older_form(result)
-    if not has_failed(ended.ending):
-        return result
-    response = failure_response()
-    return failed_answer(response, result, ending_status(ended), failure_headers(ended))
 
 
 async def _wait_to_store(caller: Caller) -> None:
     """Wait for the host's database before the host stores something of an answer."""
     if caller.may_have_row:
         await wait_for_database(caller.chat_id)
-
-
-async def _end_open_messages(
-    events: AsyncGenerator[AnswerEvent, None],
-) -> AsyncGenerator[AnswerEvent, None]:
-    """Yield the events; messages that a failure left open end before the run.
-
-    Whoever reads a stream has their text by then. A whole answer has only what ended.
-    """
-    messages = OpenMessages()
-    async with aclosing(events):
-        async for event in events:
-            messages.note(event)
-            if isinstance(event, RunDone) and event.ending.is_failure:
-                cut: list[Item] = []
-                for end in messages.end():
-                    yield end
-                    cut.append(end.item)
-                yield event._replace(output=(*event.output, *cut))
-            else:
-                yield event

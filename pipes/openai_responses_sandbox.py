@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.5.0
+version: 1.6.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -61,7 +61,6 @@ from functools import partial
 from importlib import import_module
 from io import BytesIO
 from itertools import count, islice
-from operator import attrgetter
 from pathlib import Path
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
@@ -160,6 +159,20 @@ def parse_json_object(text: object) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def repeats_a_name(text: str) -> bool:
+    """Say whether a JSON text has a name twice in an object: readers take either."""
+    has_repeated = False
+
+    def read_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal has_repeated
+        fields = dict(pairs)
+        has_repeated = has_repeated or len(fields) < len(pairs)
+        return fields
+
+    json.loads(text, object_pairs_hook=read_object)
+    return has_repeated
+
+
 def parse_string_map(text: str) -> Mapping[str, str] | None:
     """Return the JSON object of texts in a text; None for anything else.
 
@@ -216,7 +229,7 @@ def json_size(value: object, most: int) -> int:
         for parent in level:
             size += _VALUE_SIZE * len(parent)
             parts = [*parent, *parent.values()] if isinstance(parent, dict) else parent
-            if size <= most:
+            if size <= most:  # else the texts need no look
                 size += sum([len(part) for part in parts if isinstance(part, str)])
             if size > most:
                 raise JsonTooLarge
@@ -364,8 +377,6 @@ def seconds_until(reset: float) -> float:
     return max(0.0, since_1970 - unix_seconds())
 
 
-_MAX_WAIT_WORDS = 2000
-"""Characters of a message; what follows may quote a chat."""
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
@@ -380,7 +391,7 @@ def wait_in_words(text: str) -> float | None:
 
     "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
     """
-    match = _WAIT_IN_WORDS.search(text[:_MAX_WAIT_WORDS])
+    match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
 
 
@@ -430,7 +441,8 @@ def told_wait(seconds: float) -> str:
 
 
 _PLACE_SOMEWHERE = re.compile(r"\b(input|tools)\[\d{1,6}\]")
-
+_MAX_SEARCHED = 2000
+"""Characters of a message."""
 
 REASON_GIVEN = " The reason given: "
 """In the text of an error, before what only administrators are shown of its cause."""
@@ -486,6 +498,11 @@ class ApiError(NamedTuple):
         return f"{self.param} {self.message}"
 
     @property
+    def beginning(self) -> str:
+        """The words that tell its cause; what follows them may quote a chat."""
+        return self.message[:_MAX_SEARCHED]
+
+    @property
     def names_a_place(self) -> bool:
         """Whether a place in the request is named anywhere, maybe in a quote from it."""
         return _PLACE_SOMEWHERE.search(self.text) is not None
@@ -493,7 +510,7 @@ class ApiError(NamedTuple):
     @property
     def wait(self) -> float | None:
         """The seconds to wait that its words or a field name, None if there are none."""
-        wait = wait_in_words(self.message)
+        wait = wait_in_words(self.beginning)
         if wait is None and self.reset is not None:
             return seconds_until(self.reset)
         return wait
@@ -721,9 +738,10 @@ def read_api_error(wire: object) -> ApiError:
         message = message or as_text(fields.get(key))
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
-    # 892), LiteLLM in its own message (BerriAI/litellm 34788). A gateway's own error
-    # names no place; the API's may quote what looks like a body.
-    raw = as_text(metadata.get("raw"))
+    # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
+    # in its own message (BerriAI/litellm 34788). A gateway's own error names no place;
+    # the API's may quote what looks like a body.
+    raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
@@ -737,8 +755,10 @@ def read_api_error(wire: object) -> ApiError:
     says_nothing = not isinstance(code, str) or code in CODES_FOR_ANYTHING
     printed = _STATUS_AND_WORDS.match(message) if says_nothing else None
     if printed:
-        message = printed[2] or message
-        fields = {**fields, "code": printed[1]}
+        message = printed[2] or printed[4] or message
+        fields = {**fields, "code": printed[1] or printed[3]}
+        if fields.get("type") in CODES_FOR_ANYTHING:
+            del fields["type"]
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
@@ -845,6 +865,7 @@ _CODES_OF_WORDS = (
         r"|invalid image input\Z|Unable to process input image\b"
         r"|Unable to submit request because it has a mimeType parameter with value image/"
         # Anthropic, behind a gateway (anthropics/claude-code 40583, 11908)
+        r"|\S{1,99}\.media_type: Input should be 'image/"
         r"|(?:\S{1,99}: )?(?:Could not process image"
         r"|Image does not match the provided media))",
         "invalid_image_format",
@@ -856,8 +877,11 @@ _CODES_OF_WORDS = (
         r"\AUser location is not supported for the API",
         "unsupported_country_region_territory",
     ),
-    # LM Studio, with a status of 400
-    (r"\AThe model has crashed", "internal_error"),
+    # LM Studio and Cloudflare's gateway (cloudflare/ai 436), with a status of 400
+    (
+        r"\A(?:The model has crashed|Failed to get response from provider\Z)",
+        "internal_error",
+    ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
 _RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
@@ -875,7 +899,8 @@ def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
         delay = as_text(as_mapping(row).get("retryDelay"))
         values.append(delay.removesuffix("s"))
     # DIAL, next to a server's own words (epam/statgpt-backend 199)
-    values.append(wait_in_words(as_text(fields.get("display_message"))))
+    words = as_text(fields.get("display_message"))
+    values.append(wait_in_words(words[:_MAX_SEARCHED]))
     for value in values:
         reset = as_seconds(value)
         if reset is not None:
@@ -935,8 +960,15 @@ def _innermost_error(wire: object) -> object:
 def _error_fields(wire: object) -> JsonObject:
     """Return the fields of an error under the names that most servers give them."""
     error = _innermost_error(wire)
-    if _are_issues(error):
-        return _read_issues(as_list(error))
+    if _are_issues(error):  # of what Zod found, the first counts
+        issue = as_list(error)[0]
+        keys = [*_find_place(issue, ())]
+        code = None
+        if issue.get("code") == "unrecognized_keys":
+            code = "unknown_parameter"
+            keys += as_list(issue.get("keys"))[:1]
+        place = _join_place(keys)
+        return {"message": issue.get("message"), "code": code, "param": place}
     if isinstance(error, str):
         return {"message": error}
     fields = as_mapping(error)
@@ -961,7 +993,9 @@ def _error_fields(wire: object) -> JsonObject:
         inner = _error_fields(fields["message"])
         param = fields.get("param") or inner.get("param")
         return {**fields, "message": inner.get("message"), "param": param}
-    return fields
+    # codex2api has the place next to its words; Databricks has another name for the code.
+    place = value_at(fields, "details", "field")
+    return {"param": place, "code": fields.get("error_code"), **fields}
 
 
 def _read_error_word(value: object) -> str:
@@ -1018,17 +1052,6 @@ def _are_issues(value: object) -> bool:
     )
 
 
-def _read_issues(issues: Sequence[Any]) -> dict[str, Any]:
-    """Return words, code and place of the first of what Zod found."""
-    issue = issues[0]
-    keys = [*_find_place(issue, ())]
-    code = None
-    if issue.get("code") == "unrecognized_keys":
-        code = "unknown_parameter"
-        keys += as_list(issue.get("keys"))[:1]
-    return {"message": issue.get("message"), "code": code, "param": _join_place(keys)}
-
-
 def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     """Return the keys of the place that an issue names.
 
@@ -1055,18 +1078,17 @@ def _join_place(keys: Iterable[object]) -> str:
         step = f"[{key}]" if isinstance(key, int) else f".{key}"
         if _PATH_STEP.fullmatch(step):
             path += step
-    return path.removeprefix(".")
+    # One that begins with a number names no field of a request (LM Studio).
+    return "" if path.startswith("[") else path.removeprefix(".")
 
 
 def _inner_error(text: str) -> ApiError | None:
     """Return the error of a body inside of a text, None if there is none."""
     if text.startswith("["):  # LM Studio, OpenRouter: all of it is a list
-        try:
+        with suppress(ValueError):
             issues = load_json(text[:_MAX_INNER_BODY])
-        except ValueError:
-            return None
-        if _are_issues(issues):
-            return read_api_error({"error": issues})
+            if _are_issues(issues):
+                return read_api_error({"error": issues})
     if _PRINTED_ROWS.match(text):
         rows: list[JsonObject] = []
         for row in islice(_PRINTED_ROW.finditer(text), _MAX_ROWS):
@@ -1084,7 +1106,8 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    if told and inner is None:  # the package for Go prints the error without a body
+    # The package for Go prints the error without a body; FastAPI has another name.
+    if inner is None and (told or as_mapping(body).get("detail")):
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
@@ -1125,9 +1148,12 @@ _PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z
 Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
-    r"(?:[A-Za-z][\w ]{0,60}: )?Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)", re.DOTALL
+    r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
+    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body.
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
+(anomalyco/opencode 50818).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -1302,6 +1328,12 @@ def stored_name(name: str) -> tuple[str, str]:
     if ending in _COMPRESSED_TYPES and is_inert:
         return base, _COMPRESSED_TYPES[ending]
     return f"{base}.bin", INERT_TYPES["bin"]
+
+
+def document_name(media_type: str) -> str:
+    """Return the name of a document that has only a type; most are PDFs."""
+    endings = {kind: ending for ending, kind in INERT_TYPES.items()}
+    return f"file.{endings.get(media_type, 'pdf')}"
 
 
 def image_name(media_type: str) -> str:
@@ -2195,7 +2227,23 @@ class ContainerBackend:
         """Start a container; raises SandboxUnavailable."""
         path = find_program(self.name)
         name = f"sandbox-{token_hex(8)}"
-        command = [path, *_ISOLATED_RUN.split(), "--name", name, *self._options(limits)]
+        command = [path, *_ISOLATED_RUN.split(), "--name", name]
+        if self._packages:
+            command += ["--volume", f"{self._packages}:/packages:ro"]
+        # Files in a tmpfs count as memory here.
+        rooms = {"/work": limits.disk, "/tmp": limits.disk}
+        memory = str(limits.memory + sum(rooms.values()))
+        command += ["--user", f"{NOBODY_UID}:{NOBODY_UID}"]
+        command += ["--pids-limit", str(limits.processes + 1)]
+        command += ["--memory", memory, "--memory-swap", memory]
+        for folder, size in rooms.items():
+            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
+            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+            command += ["--tmpfs", f"{folder}:{options},{owner}"]
+        for variable, value in RUN_ENVIRONMENT.items():
+            command += ["--env", f"{variable}={value}"]
+        if self.name == "podman":  # it would hand the server's proxies on
+            command.append("--http-proxy=false")
         command += [self._image, "python3", "-I", "-c", program]
         process = await start_process(
             *command,
@@ -2205,24 +2253,6 @@ class ContainerBackend:
             env=_client_environment(),
         )
         return _ContainerProcess(process, (path, "rm", "--force", name))
-
-    def _options(self, limits: SandboxLimits) -> Iterator[str]:
-        """Yield the limits; files in a tmpfs count as memory here."""
-        rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        if self._packages:
-            yield from ("--volume", f"{self._packages}:/packages:ro")
-        memory = limits.memory + sum(rooms.values())
-        yield from ("--user", f"{NOBODY_UID}:{NOBODY_UID}")
-        yield from ("--pids-limit", str(limits.processes + 1))
-        yield from ("--memory", str(memory), "--memory-swap", str(memory))
-        for path, size in rooms.items():
-            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
-            yield from ("--tmpfs", f"{path}:{options},{owner}")
-        for name, value in RUN_ENVIRONMENT.items():
-            yield from ("--env", f"{name}={value}")
-        if self.name == "podman":  # it would hand the server's proxies on
-            yield "--http-proxy=false"
 
 
 def _client_environment() -> dict[str, str]:
@@ -3067,27 +3097,21 @@ class _SandboxRun:
         while not reading.done():
             if loop.time() > deadline:
                 raise RunStopped(f"it did not end within {self._limits.seconds:g} s")
-            await self._check_memory()
+            # Code can make much to read of its memory; so a thread reads, and none that
+            # others need.
+            measure = self._process.measure_memory
+            self._measuring = loop.run_in_executor(self._measurer, measure)
+            try:
+                size = await asyncio.shield(self._measuring)
+            except PermissionError:
+                raise RunStopped("its memory cannot be read on this server") from None
+            if size > self._limits.memory:
+                raise RunStopped(
+                    f"its processes and files held more than {self._limits.memory} "
+                    "bytes of memory"
+                )
             await asyncio.wait({reading}, timeout=_MEMORY_CHECK_SECONDS)
         reading.result()
-
-    async def _check_memory(self) -> None:
-        """Raise RunStopped if the sandbox holds more memory than it may.
-
-        Code can make much to read of it; so a thread reads, and none that others need.
-        """
-        max_bytes = self._limits.memory
-        loop = asyncio.get_running_loop()
-        measure = self._process.measure_memory
-        self._measuring = loop.run_in_executor(self._measurer, measure)
-        try:
-            size = await asyncio.shield(self._measuring)
-        except PermissionError:
-            raise RunStopped("its memory cannot be read on this server") from None
-        if size > max_bytes:
-            raise RunStopped(
-                f"its processes and files held more than {max_bytes} bytes of memory"
-            )
 
     async def _read_stdout(self, spool: Path) -> None:
         """Store the answer in a file; raises RunStopped if it is too long."""
@@ -3155,7 +3179,6 @@ async def _send_request(stdin: StreamWriter, request: Iterable[bytes]) -> None:
 
 
 async def _drain(stream: StreamReader) -> None:
-    """Read a stream to its end."""
     while await stream.read(_READ_BYTES):
         pass
 
@@ -3612,18 +3635,6 @@ _NEEDED_TEXTS: Mapping[str, Mapping[str, Any]] = {
 _RUN_OPERATIONS = {"python_execute": "run", "shell_execute": "shell"}
 
 
-def _build_sandbox_request(name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request to the sandbox; raises _SandboxCallFailed."""
-    if name not in _NEEDED_TEXTS:
-        raise _SandboxCallFailed(f"There is no tool named {name}.")
-    values = {key: arguments.get(key) for key in _NEEDED_TEXTS[name]}
-    for key, value in values.items():
-        if not isinstance(value, str):
-            raise _SandboxCallFailed(f"{name} needs {key}, a text.")
-    operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
-    return {"operation": operation, **values}
-
-
 _STOP_MESSAGES = {
     "seconds": "The code was stopped: it did not end within {0.seconds:g} s.",
     "output": "The code was stopped: it printed more than {0.output} bytes.",
@@ -3759,10 +3770,6 @@ def list_backends(packages: str) -> Iterator[SandboxBackend]:
         yield ContainerBackend(client, _CONTAINER_IMAGE, packages)
 
 
-def _drop_line(line: str) -> None:
-    """Write no log."""
-
-
 class SandboxTools:
     """The tools of one server, with one setting of their limits.
 
@@ -3774,7 +3781,7 @@ class SandboxTools:
         workspaces: Workspaces,
         limits: SandboxLimits | None = None,
         wheels: str = "",
-        log: Callable[[str], object] = _drop_line,
+        log: Callable[[str], object] = lambda _line: None,
         make_backends: Callable[[str], Iterable[SandboxBackend]] = list_backends,
         private: PrivatePaths | None = None,
     ) -> None:
@@ -3844,7 +3851,14 @@ class SandboxTools:
         """Run a tool; cancelling the call ends the run."""
 
         async def work(sandbox: Sandbox, workspace: Workspace) -> SandboxResult:
-            request = _build_sandbox_request(name, arguments)
+            if name not in _NEEDED_TEXTS:
+                raise _SandboxCallFailed(f"There is no tool named {name}.")
+            request = {needed: arguments.get(needed) for needed in _NEEDED_TEXTS[name]}
+            for needed, value in request.items():
+                if not isinstance(value, str):
+                    raise _SandboxCallFailed(f"{name} needs {needed}, a text.")
+            operation = _RUN_OPERATIONS.get(name, name.removeprefix("sandbox_fs_"))
+            request["operation"] = operation
             return await self._run(sandbox, request, workspace, key.user)
 
         return await self._answer(key, work)
@@ -4551,14 +4565,6 @@ _RECEIVED = "received"
 """The ids of the attached files that were put into the workspace, as a JSON list."""
 
 
-class _StoredFolder(NamedTuple):
-    """The folder of a chat: whose it is, and when a run last changed it."""
-
-    path: Path
-    user: str
-    last_used: float
-
-
 class StoredWorkspaces:
     """Lends each workspace to one run at a time, in all processes of the server."""
 
@@ -4640,22 +4646,29 @@ class StoredWorkspaces:
 
     def _remove_surplus(self, except_for: Path) -> None:
         """Remove workspaces whose time is over, and the oldest of too many."""
-        folders: list[_StoredFolder] = []
-        for path in self._folder.glob("*/*"):
+        folders: list[tuple[float, Path]] = []
+        for folder in self._folder.glob("*/*"):
             with suppress(FileNotFoundError):  # another process has just removed it
-                last_used = path.stat().st_mtime
-                folders.append(_StoredFolder(path, path.parent.name, last_used))
-        oldest_first = sorted(folders, key=attrgetter("last_used"))
+                folders.append((folder.stat().st_mtime, folder))
         expired = time.time() - self._limits.idle_seconds
-        kept: list[_StoredFolder] = []
-        for folder in oldest_first:
-            if folder.last_used < expired and folder.path != except_for:
-                _remove_unless_locked(folder.path)
+        by_user: dict[Path, list[Path]] = {}
+        for last_used, folder in sorted(folders):
+            if last_used < expired and folder != except_for:
+                _remove_unless_locked(folder)
             else:
-                kept.append(folder)
-        for folder in _find_too_many(kept, self._limits):
-            if folder.path != except_for:
-                _remove_unless_locked(folder.path)
+                by_user.setdefault(folder.parent, []).append(folder)
+        # Whoever has the most loses the one that was not used for the longest time, so
+        # that the chats of one user cannot push out those of others.
+        too_many: list[Path] = []
+        for own in by_user.values():
+            while len(own) > self._limits.workspaces_per_user:
+                too_many.append(own.pop(0))
+        while sum(map(len, by_user.values())) > self._limits.workspaces:
+            largest = max(by_user.values(), key=len)
+            too_many.append(largest.pop(0))
+        for folder in too_many:
+            if folder != except_for:
+                _remove_unless_locked(folder)
 
 
 def discard_files(files: Iterable[SandboxFile]) -> None:
@@ -4670,25 +4683,6 @@ def discard_files(files: Iterable[SandboxFile]) -> None:
 def _folder_name(host_id: str) -> str:
     """Return the name of the folder of a user or a chat."""
     return hashlib.sha256(host_id.encode("utf-8", "replace")).hexdigest()[:32]
-
-
-def _find_too_many(
-    oldest_first: list[_StoredFolder], limits: SharedLimits
-) -> Iterator[_StoredFolder]:
-    """Yield what exceeds the limits of a user, then of the server.
-
-    Whoever has the most loses the one that was not used for the longest time, so that
-    the chats of one user cannot push out those of others.
-    """
-    by_user: dict[str, list[_StoredFolder]] = {}
-    for folder in oldest_first:
-        by_user.setdefault(folder.user, []).append(folder)
-    for folders in by_user.values():
-        while len(folders) > limits.workspaces_per_user:
-            yield folders.pop(0)
-    while sum(len(folders) for folders in by_user.values()) > limits.workspaces:
-        largest = max(by_user.values(), key=len)
-        yield largest.pop(0)
 
 
 def _try_lock(folder: Path) -> int | None:
