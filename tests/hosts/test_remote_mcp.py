@@ -26,7 +26,7 @@ SERVERS = [
         "authorization": SECRET,
     }
 ]
-NO = "The user did not approve this call of clocks_now. Continue without it."
+NO = "Nobody was there to approve this call of clocks_now. Continue without it."
 
 
 @pytest_asyncio.fixture(autouse=True)
