@@ -34,7 +34,6 @@ async def test_group_of_a_process_that_has_ended_is_left_alone() -> None:
     assert process.returncode == 3
     assert await process.stdout.read() == b"still here\n"
     process.close()
-    assert process.stdin.is_closing()
 
 
 async def test_running_process_is_ended_with_its_group() -> None:
@@ -50,6 +49,17 @@ async def test_running_process_is_ended_with_its_group() -> None:
     await process.wait()
     assert process.returncode == -9
     process.close()
+
+
+async def test_pipes_to_a_process_that_still_reads_are_closed() -> None:
+    process = await start_process(sys.executable, "-c", "input()", stdin=PIPE)
+    assert process.stdin
+
+    process.close()
+
+    assert process.stdin.is_closing()
+    process.kill_group()
+    await process.wait()
 
 
 async def test_process_whose_pipes_cannot_be_opened_is_ended(
