@@ -73,6 +73,7 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
+_MARK_BEGINS = "\ue200"
 _IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
@@ -115,6 +116,8 @@ class HoldbackBuffer:
 
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters and a model's marks."""
+    if _TRACKED not in text and _MARK_BEGINS not in text:  # as nearly each delta
+        return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 

@@ -105,7 +105,8 @@ def without_comments(source: str) -> str:
     """
     lines = source.split("\n")
     for text, is_body in _docstrings(ast.parse(source).body[1:]):
-        first, last = text.lineno - 1, text.end_lineno or text.lineno
+        first = text.lineno - 1
+        last = text.end_lineno or text.lineno
         rest = lines[first][: text.col_offset] + "pass" if is_body else ""
         lines[first:last] = [rest] + [""] * (last - first - 1)
     readline = io.StringIO("\n".join(lines)).readline

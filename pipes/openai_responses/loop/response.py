@@ -381,7 +381,8 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            was, now = message_text(ended).strip(), message_text(item).strip()
+            was = message_text(ended).strip()
+            now = message_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 

@@ -188,7 +188,8 @@ def _restrict_choice(
         return "none"
     mode = choice or "auto"
     if is_one_tool:  # after its first call nothing else would leave the others out
-        left, mode = [{**as_mapping(choice)}], "required"
+        left = [{**as_mapping(choice)}]
+        mode = "required"
     named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
     return {"type": "allowed_tools", "mode": mode, "tools": named}
 
