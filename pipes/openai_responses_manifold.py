@@ -13666,7 +13666,8 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            was, now = message_text(ended).strip(), message_text(item).strip()
+            was = message_text(ended).strip()
+            now = message_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
@@ -15410,7 +15411,8 @@ def _restrict_choice(
         return "none"
     mode = choice or "auto"
     if is_one_tool:  # after its first call nothing else would leave the others out
-        left, mode = [{**as_mapping(choice)}], "required"
+        left = [{**as_mapping(choice)}]
+        mode = "required"
     named = [{key: tool[key] for key in tool if key in _CHOICE_KEYS} for tool in left]
     return {"type": "allowed_tools", "mode": mode, "tools": named}
 
@@ -17200,6 +17202,7 @@ def _beginnings_of(text: str) -> str:
     return rf"{pattern}\Z"
 
 
+_MARK_BEGINS = "\ue200"
 _IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
@@ -17242,6 +17245,8 @@ class HoldbackBuffer:
 
 def strip_tracking(text: str) -> str:
     """Return a text, or an address, without tracking parameters and a model's marks."""
+    if _TRACKED not in text and _MARK_BEGINS not in text:  # as nearly each delta
+        return text
     return _TRACKING.sub("", text.replace(f"?{_TRACKED}&", "?"))
 
 
