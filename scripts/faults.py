@@ -4,11 +4,14 @@
                                                         in each room
     scripts/faults.py pipes/owui_chat --faults 200      in one room
     scripts/faults.py --seed 7                          other faults
+    scripts/faults.py pipes/openai_responses --under loop --faults 200
+                                                        in one folder of a room
 
 One small fault at a time is put into a copy of what is committed. The known ones are
 those that people thought of, with what somebody would notice (`faulting/known.json`). The
-others are drawn: a condition the other way, half of a condition, a limit that is off by
-one, a statement or an element of a table that is gone (`faulting/faults.py`). Then the
+others are drawn: a condition that never or always holds, half of a condition, a limit
+that is off by one, a statement, a call, an argument or an element of a table that is gone
+(`faulting/faults.py`). Then the
 tests of the room that run this line, or use this table, are run until one fails; the
 table of both doors is one of theirs where it shows what they do. Those of other rooms and
 the hosts do not count. Faults that no test saw are printed. Some of
@@ -64,7 +67,7 @@ BEHIND_DOORS = (
 LEAST_KNOWN_SEEN = 0.95
 LEAST_SEEN = 0.8
 """Of the drawn faults of all rooms. Some change nothing that anybody could see, as a limit
-of a million that is one more: 431 of 465 were seen (2026-11-29)."""
+of a million that is one more."""
 NO_SERVERS = "not (oldest or pipelines or browser or databases)"
 """Open WebUI's own functions are asked by a room's tests, in one process for all."""
 
@@ -153,6 +156,9 @@ def main() -> int:
     parser.add_argument("rooms", nargs="*", metavar="ROOM", default=ROOMS)
     parser.add_argument("--faults", type=int, default=40, help="in each room")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument(
+        "--under", default="", metavar="PART", help="of a path, for the drawn ones"
+    )
     options = parser.parse_args()
     known_tried = known_seen = drawn_tried = drawn_seen = 0
     with tempfile.TemporaryDirectory() as scratch:
@@ -165,7 +171,7 @@ def main() -> int:
             progress = Progress(f"   {source}")
             room = Room(source, copy, Path(scratch, "log"))
             known = [fault for fault in all_known if fault.path in room.paths]
-            drawn = room.faults()
+            drawn = [f for f in room.faults() if options.under in str(f.path)]
             random.Random(options.seed).shuffle(drawn)
             del drawn[options.faults :]
             unseen: list[Fault] = []

@@ -5,7 +5,9 @@ of text that takes the place of another one, so that the rest of the file stays 
 """
 
 import ast
+import builtins
 import json
+import re
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
@@ -13,6 +15,14 @@ from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
 
+_TIDYING = {"strip", "lstrip", "rstrip", "lower", "casefold", "copy"}
+_OTHER_KIND = {
+    name
+    for kind in (str, bytes, dict, list, set, int, re.Pattern, re.Match)
+    for name in dir(kind)
+} | (set(dir(builtins)) - {"sorted", "min", "max", "list", "dict", "set", "tuple"})
+"""Functions that give back something else than they get, so that leaving out their call
+breaks any test."""
 _SHIFTED = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">"}
 
 
@@ -164,8 +174,11 @@ def _smaller(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
     """Say what a node could be instead: the part to replace, the kind, the new text."""
     match node:
-        case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test):
+        case ast.While(test=test):
             yield test, "condition the other way", f"(not ({ast.unparse(test)}))"
+        case ast.If(test=test) | ast.IfExp(test=test):
+            yield test, "never", "False"
+            yield test, "always", "True"
         case ast.BoolOp(op=op, values=values):
             word = " and " if isinstance(op, ast.And) else " or "
             for left_out in values:
@@ -187,5 +200,31 @@ def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
                 yield value, "nothing returned", "None"
         case ast.Expr(value=ast.Call() | ast.Await()) | ast.AugAssign():
             yield node, "statement gone", "pass"
+        case ast.Assign(targets=[ast.Attribute() | ast.Subscript()]) | ast.Delete():
+            yield node, "statement gone", "pass"
+        case ast.Try(finalbody=[first, *_]):
+            yield first, "statement gone", "pass"
+        case ast.Subscript(slice=ast.Slice(), ctx=ast.Load()):
+            yield node, "whole", ast.unparse(node.value)
+        case ast.Call():
+            yield from _calls(node)
         case ast.Continue() | ast.Break():
             yield node, "statement gone", "pass"
+
+
+def _calls(node: ast.Call) -> Iterator[tuple[ast.expr, str, str]]:
+    """Leave out a call that gives back its own kind, and what a call is told by name."""
+    match node:
+        case ast.Call(func=ast.Attribute(value=value, attr=name), args=[]):
+            if name in _TIDYING:
+                yield node, "not called", ast.unparse(value)
+        case ast.Call(
+            func=ast.Attribute(attr=name) | ast.Name(id=name), args=[first, *_]
+        ) if not isinstance(first, ast.Constant | ast.Starred | ast.GeneratorExp):
+            if name.islower() and name not in _OTHER_KIND:
+                yield node, "not called", f"({ast.unparse(first)})"
+    for keyword in node.keywords:
+        if keyword.arg and len(node.args) + len(node.keywords) > 1:
+            fewer = copy(node)
+            fewer.keywords = [k for k in node.keywords if k is not keyword]
+            yield node, f"without {keyword.arg}", ast.unparse(fewer)
