@@ -10,7 +10,7 @@ while no part of its answer is visible.
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -242,9 +242,10 @@ class Attempt:
             )
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
-                silence = _SECOND_ANSWER if response.ending else None
+                ends = response.ending is not None
+                limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
-                    async with asyncio.timeout(silence):
+                    async with limit:
                         events, unreadable = await reader.read_batch()
                 except TimeoutError:
                     break
@@ -384,18 +385,19 @@ _ENDLESS = float("inf")
 _LATE = 0.8
 """A delta is slow if it comes later than this part of a wait after the wait. With a
 smaller part, a busy process would take all deltas for slow ones."""
-_THOUGHT_SHARE = 0.02
-"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-after them must not wait."""
+_SHORT_SHARE = 0.02
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined, because the
+answer after them must not wait, and that after the first delta of a text: an answer that
+comes at once is over by then."""
+_THOUGHT_SHARE_OF_CROWD = 0.5
+"""The part of it for reasoning in a crowd, where an answer begins later because of what
+all deltas cost."""
 
-_FIRST_SHARE = 0.1
-"""The part of it after the first delta of a text: an answer that comes at once is over
-by then, and must not wait for more."""
-
-_FEW_ANSWERS = 10
-"""Of more at once, each is shown less often. What a host does with a delta costs most,
-and a process that cannot keep up shows all of them late."""
-_MOST_LONGER = 3.0
+_FEW_ANSWERS = 8
+"""Of more at once, each is shown less often, so that all together are shown as often as
+these. What a host does with a delta costs most, and a process that cannot keep up shows
+all of them late."""
+_MOST_LONGER = 8.0
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -473,18 +475,18 @@ class _StreamReader:
         self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
-        is_text = last.kind in ("text", "refusal")
-        share = 1.0 if is_text else _THOUGHT_SHARE
         server = self._server
         crowd = server.connections.open_requests / _FEW_ANSWERS
-        longest = server.limits.join_seconds * share
-        longest *= min(max(crowd, 1.0), _MOST_LONGER)
+        is_text = last.kind in ("text", "refusal")
+        longest = server.limits.join_seconds * min(max(crowd, 1.0), _MOST_LONGER)
+        if not is_text:
+            longest *= _SHORT_SHARE if crowd <= 1 else _THOUGHT_SHARE_OF_CROWD
         if self._waited > patience:
             self._patience = longest
             return
         self._patience = longest * _LATE
-        if is_text and not self._has_text and crowd < 1:
-            longest *= _FIRST_SHARE
+        if is_text and not self._has_text and crowd <= 1:
+            longest *= _SHORT_SHARE
         self._has_text = self._has_text or is_text
         spent = self._now() - self._read_at
         seconds = longest - spent

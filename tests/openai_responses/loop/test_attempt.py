@@ -139,7 +139,7 @@ def delta_of(kind: str, **place: int) -> Callable[[str], wire.Event]:
             wire.reasoning_item(),
             delta_of("reasoning_summary_text", summary_index=0),
             "summary",
-            5,  # reasoning waits for a tenth of it
+            5,  # reasoning waits for a fiftieth of it
         ),
         (wire.message_item(), delta_of("refusal", content_index=0), "refusal", 0.5),
     ],
@@ -167,15 +167,31 @@ async def test_deltas_are_joined_by_time(
     assert log_of(rest)[-1:] == ["run completed"]
 
 
-@pytest.mark.parametrize(("others", "seconds"), [(9, 1.0), (19, 2.0), (59, 3.0)])
+@pytest.mark.parametrize(
+    ("others", "kind", "seconds"),
+    [
+        (7, "text", 1.0),
+        (15, "text", 2.0),
+        (79, "text", 8.0),
+        (7, "summary", 0.02),
+        (15, "summary", 1.0),
+    ],
+)
 async def test_deltas_of_a_crowd_are_joined_for_longer(
-    connections: Connections, others: int, seconds: float
+    connections: Connections, others: int, kind: str, seconds: float
 ) -> None:
     """What a host does with each of them is what a busy process has no time for."""
 
     now = asyncio.get_running_loop().time
+    announced, grow = {
+        "text": (wire.message_item(), wire.text_delta),
+        "summary": (
+            {"type": "reasoning", "id": "rs_1"},
+            delta_of("reasoning_summary_text", summary_index=0),
+        ),
+    }[kind]
     teller = Teller()
-    teller.say(wire.added(wire.message_item()), wire.text_delta("one "))
+    teller.say(wire.added(announced), grow("one "))
     silent = Teller()
     async with Upstream(teller.answer) as upstream, Upstream(silent.answer) as crowded:
         within = Limits(join_seconds=1.0)
@@ -190,10 +206,12 @@ async def test_deltas_of_a_crowd_are_joined_for_longer(
         async with aclosing(events):
             await anext(events)
             await anext(events)
-            teller.say(wire.text_delta("two "))
+            teller.say(grow("two "))
+            await anext(events)
+            teller.say(grow("three "))
             began = now()
-            assert log_of([await anext(events)]) == ["0 text 0: two "]
-            assert now() - began == pytest.approx(seconds, abs=0.2)
+            assert log_of([await anext(events)]) == [f"0 {kind} 0: three "]
+            assert now() - began == pytest.approx(seconds, abs=0.2 * seconds)
             teller.stop()
         for other in crowd:
             other.cancel()
