@@ -224,10 +224,13 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(specname="pytest_runtest_protocol")
-def run_in_worker(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+def pytest_run_in_worker(
+    item: pytest.Item, nextitem: pytest.Item | None
+) -> bool | None:
     """Let a worker report one thing of a test that passes, instead of five.
 
-    To send and to read the reports of ten thousand tests took ten seconds.
+    To send and to read the reports of ten thousand tests took ten seconds. pytest looks
+    for hooks among the names alone that begin with its own.
     """
     if not hasattr(item.config, "workerinput"):
         return None
