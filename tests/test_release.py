@@ -104,7 +104,7 @@ def test_packed_file_holds_the_readable_one(
 def first_difference(one: object, other: object) -> tuple[object, object] | None:
     """Compare all nodes with their lines; a text alone is as good as `pass`.
 
-    A dump of both trees takes five times as long.
+    A dump of both trees takes several times as long.
     """
     waiting = [(one, other)]
     while waiting:
