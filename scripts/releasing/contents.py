@@ -209,8 +209,9 @@ def check_release(folder: Path) -> Iterator[str]:
         file = folder / packed_name(plugin_id)
         try:
             code = unpack(read_packed(file), readable)
-            built = without_comments((ROOT / readable).read_text("utf-8"))
-            yield from _check_version(code, built, readable)
+            built = (ROOT / readable).read_text("utf-8")
+            if version_of(built) == version_of(code):
+                yield from _check_source(code, without_comments(built), readable)
         except (PackedError, OSError) as error:
             yield f"{file.name}: {error}"
     contents: dict[str, str] = {}
@@ -239,18 +240,18 @@ def _check_contents(folder: Path, contents: Mapping[str, str]) -> Iterator[str]:
     for plugin_id in contents.keys() & SWITCHES.keys():
         readable = SWITCHES[plugin_id]
         built = (ROOT / readable).read_text("utf-8")
-        yield from _check_version(contents[plugin_id], built, readable)
+        if version_of(built) == version_of(contents[plugin_id]):
+            yield from _check_source(contents[plugin_id], built, readable)
     versions = {version_of(content) for content in contents.values()}
     if len(versions) > 1:
         yield f"The files have several versions: {', '.join(sorted(versions))}."
 
 
-def _check_version(released: str, built: str, readable: str) -> Iterator[str]:
-    """Yield that a released text is not the built one, though both have one version."""
-    version = version_of(built)
-    if version == version_of(released) and released != built:
+def _check_source(released: str, built: str, readable: str) -> Iterator[str]:
+    """Yield that a released text is not the built one; both have one version."""
+    if released != built:
         yield (
-            f"release/ holds another {version} of {readable}. A version is released "
-            "once: name the next one, with .dev after it, in pyproject.toml and in "
-            "the entry modules."
+            f"release/ holds another {version_of(built)} of {readable}. A version is "
+            "released once: name the next one, with .dev after it, in pyproject.toml "
+            "and in the entry modules."
         )

@@ -365,7 +365,7 @@ async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None
     assert "| today | 2.0000 | 10 | 1,000 | 400 | 100 |" in own
 
 
-USERS = 200
+USERS = 120
 """More than a report names; a thousand take five times as long, and show no more."""
 
 

@@ -201,13 +201,13 @@ def test_all_tools_of_a_request_have_a_limit() -> None:
         responses_tools(tools(count), strict=True)
 
     lines: list[str] = []
-    offered = responses_tools(tools(400), log=lines.append)
+    offered = responses_tools(tools(200), log=lines.append)
 
-    assert 100 < len(offered) < 400
+    assert 100 < len(offered) < 200
     assert [tool["name"] for tool in offered] == [f"t{n}" for n in range(len(offered))]
-    assert f"({400 - len(offered)} in all)" in lines[0]
+    assert f"({200 - len(offered)} in all)" in lines[0]
     assert len(lines[0]) < 500
-    assert work_of(offer, 800) <= 2.2 * work_of(offer, 400) <= 2.2 * 2_000_000
+    assert work_of(offer, 400) <= 2.2 * work_of(offer, 200) <= 2.2 * 2_000_000
 
 
 def test_strict_mode_has_a_limit_for_all_tools() -> None:
