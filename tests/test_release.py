@@ -1,8 +1,8 @@
 """The files that people download: what is in them, and how they are checked."""
 
 import ast
-import bz2
 import json
+import lzma
 import shutil
 import subprocess
 import sys
@@ -250,7 +250,7 @@ def test_packed_file_is_as_black_leaves_it() -> None:
 # What is replaced in a packed file, by what, and words of the reason.
 CHANGES = {
     "appended code": ("run_chapters\n", "run_chapters\nX = 1\n", "Line 51"),
-    "changed import": ("import bz2\n", "import evil as bz2\n", "Line 13 was changed"),
+    "changed import": ("import lzma\n", "import evil as lzma\n", "Line 15 was changed"),
     "added requirements": (
         "version: 1.0.0\n",
         "version: 1.0.0\nrequirements: evil\n",
@@ -297,10 +297,11 @@ def pack_bytes(compressed: bytes) -> str:
 @pytest.mark.parametrize(
     "payload",
     [
-        pytest.param(bz2.compress(SMALL.encode())[:-4], id="cut"),
+        pytest.param(lzma.compress(SMALL.encode())[:-4], id="cut"),
         pytest.param(SMALL.encode(), id="not compressed"),
-        pytest.param(bz2.compress(SMALL.encode()) + b"more", id="more behind it"),
-        pytest.param(bz2.compress(b"\xff"), id="no text"),
+        pytest.param(lzma.compress(SMALL.encode()) + b"more", id="more behind it"),
+        pytest.param(lzma.compress(b"\xff"), id="no text"),
+        pytest.param(lzma.compress(SMALL.encode(), preset=9), id="asks for 64 MB"),
     ],
 )
 def test_verify_refuses_a_damaged_payload(payload: bytes) -> None:
@@ -312,7 +313,7 @@ def test_verify_refuses_a_damaged_payload(payload: bytes) -> None:
 def test_verify_stops_at_a_size_that_no_source_has(tmp_path: Path) -> None:
     """100 MB of zeros, in a process that has room for half of them."""
     bomb = tmp_path / "bomb.py"
-    bomb.write_text(pack_bytes(bz2.compress(bytes(100_000_000))), "utf-8")
+    bomb.write_text(pack_bytes(lzma.compress(bytes(100_000_000))), "utf-8")
 
     done = run_verify(bomb, "ulimit -v 50000; ")
 
