@@ -41,6 +41,7 @@ from openai_responses.items import (
 from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
+from owui_chat.kept_summaries import omit_shown_summaries
 from owui_chat.render.chunks import Chunk, Chunks, host_event
 
 
@@ -292,6 +293,7 @@ class OutputItems:
             before = self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
+        record["kept"] = omit_shown_summaries(record["kept"], self.items, earlier)
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
         else:
