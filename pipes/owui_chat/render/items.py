@@ -17,7 +17,8 @@ shows nothing for one without `content`. So records can be stored as items:
     {"type": "openai_responses:kept", "id": "kept_{ulid}",
      "before": id of a message item, "kept": JSON of what a message key would hold}
 
-Without an item in `before` the record belongs to the end of its message.
+Summaries that the page shows are not in it (`kept_summaries`). Without an item in
+`before` the record belongs to the end of its message.
 
 A chunk that shows files on the page has no choice: otherwise the host would send them
 to the page twice (docs/reference/open-webui.md, "What a pipe yields").
