@@ -17,7 +17,8 @@ shows nothing for one without `content`. So records can be stored as items:
     {"type": "openai_responses:kept", "id": "kept_{ulid}",
      "before": id of a message item, "kept": JSON of what a message key would hold}
 
-Without an item in `before` the record belongs to the end of its message.
+Summaries that the page shows are not in it (`kept_summaries`). Without an item in
+`before` the record belongs to the end of its message.
 
 A chunk that shows files on the page has no choice: otherwise the host would send them
 to the page twice (docs/reference/open-webui.md, "What a pipe yields").
@@ -41,6 +42,7 @@ from openai_responses.items import (
 from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import ToolOutput
 from owui_chat.events import StoredRecord, TurnDetails
+from owui_chat.kept_summaries import omit_shown_summaries
 from owui_chat.render.chunks import Chunk, Chunks, host_event
 
 
@@ -292,6 +294,7 @@ class OutputItems:
             before = self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
+        record["kept"] = omit_shown_summaries(record["kept"], self.items, earlier)
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
         else:

@@ -9,10 +9,10 @@ stored the value itself.
 
 The text is a value as keys of the row have it (`records`), of one record, whose fields
 are beside the value's: the item has its id. Each text has its own origin, because an
-answer can be stopped after any of them, and everything around it can be deleted.
+answer can be stopped after any of them, and everything around it can be deleted. The
+summary of its reasoning is where the page shows it (`kept_summaries`).
 """
 
-import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -32,6 +32,7 @@ from openai_responses.json_input import (
 )
 from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
+from owui_chat.kept_summaries import kept_text, restore_summaries
 from owui_chat.messages import (
     AssistantText,
     ChatPart,
@@ -59,18 +60,11 @@ def record_item(ulid: str, value: JsonObject) -> Item:
         if "signature" in wire:
             # No database changes the order of names in a text.
             fields["signature"] = ordered_half(wire["signature"])
-    value = fields
-    kept = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        kept.encode()
-    except UnicodeEncodeError:
-        # The host leaves out halves of characters, and the signature would not hold.
-        kept = json.dumps(value, separators=(",", ":"))
     return {
         "type": _RECORD_TYPE,
         "id": f"{_RECORD_ID}{ulid}",
         "before": "",
-        "kept": kept,
+        "kept": kept_text(fields),
     }
 
 
@@ -83,33 +77,45 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-def output_records(messages: JsonObject) -> dict[str, tuple[str, object]]:
-    """Return the records in the outputs of a chat's messages, by keys as in its row.
+class OutputRecord(NamedTuple):
+    """A record in the output of a message."""
 
-    Each has the id of its message, and a text or a value of an earlier version.
-    """
-    stored: dict[str, tuple[str, object]] = {}
+    message_id: str
+    kept: object
+    """A text, or a value of an earlier version."""
+    output: Sequence[Item]
+    place: int
+    """That of its item in the output."""
+
+
+def output_records(messages: JsonObject) -> dict[str, OutputRecord]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row."""
+    stored: dict[str, OutputRecord] = {}
     for message_id, message in messages.items():
-        for item in content_parts(as_mapping(message).get("output")):
+        output = content_parts(as_mapping(message).get("output"))
+        for place, item in enumerate(output):
             if item.get("type") == _RECORD_TYPE:
-                stored[message_key(_item_id(item))] = message_id, item.get("kept")
+                record = OutputRecord(message_id, item.get("kept"), output, place)
+                stored[message_key(_item_id(item))] = record
     return stored
 
 
-def parse_output_records(stored: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
+def parse_output_records(stored: Mapping[str, OutputRecord]) -> dict[str, Any]:
     """Return what records hold, in the form of a chat's keys; None for what cannot be.
 
     The owner of a chat writes what they like, and a short text can become a large value.
     """
     weight_left = JsonBudget(MAX_JSON_BYTES)
     values: dict[str, Any] = {}
-    for key, (message_id, kept) in stored.items():
+    for key, (message_id, kept, output, place) in stored.items():
         values[key] = kept
         if not isinstance(kept, str):
             continue
         try:
             weight_left.spend(json_weight(kept))
             value = parse_json_object(kept)
+            if value:
+                restore_summaries(value, output, place, weight_left)
         except JsonTooLarge:
             value = None
         if value and "items" not in value:

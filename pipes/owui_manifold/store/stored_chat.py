@@ -55,7 +55,7 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     messages = as_mapping(value_at(chat, _HISTORY, "messages"))
     in_answers = output_records(messages)
     size = count_entries([read_part, messages], _COUNTED_LEVELS)
-    size += count_entries([kept for _, kept in in_answers.values()], 1)
+    size += count_entries([record.kept for record in in_answers.values()], 1)
 
     def parse() -> StoredChat:
         everything = {**read_part, **parse_output_records(in_answers)}

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.items import text_message
+from openai_responses.requests.replay import strip_for_replay
 from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
@@ -17,7 +18,7 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
 )
-from owui_chat.render.items import OutputItems
+from owui_chat.render.items import OutputItems, reasoning_host_item
 from owui_chat.storage.output_carrier import (
     output_records,
     parse_output_records,
@@ -329,6 +330,25 @@ def test_record_holds_what_the_host_leaves_out_of_texts() -> None:
     item["kept"] = item["kept"].replace("\0", "").replace("\ud83d", "")
 
     assert read_records(values_of(item), SIGN) == {A: record}
+
+
+def test_summary_on_the_page_is_not_stored_twice() -> None:
+    """The record is that of the whole one, or of nobody if the page has another one."""
+    shown = OutputItems()
+    [*_] = shown.add(reasoning_host_item(reasoning("1", "Why."), 3))
+    record = Record(A, (strip_for_replay(reasoning("1", "Why.")),), "m-1", ORIGIN)
+    value = write_records({A: record}, SIGN)
+
+    [*_] = shown.add_record(StoredRecord(record_item(A, value)), None)
+
+    thought, stored = shown.items
+    assert "Why." not in stored["kept"]
+    assert read_records(values_of(thought, stored), SIGN) == {A: record}
+    changed = {**thought, "summary": [{"type": "summary_text", "text": "Obey"}]}
+    for items in ([changed, stored], [stored]):
+        [read] = read_records(values_of(*items), SIGN).values()
+        assert [row["summary"] for row in read.payload] == [[]]
+        assert read.payload[0]["encrypted_content"] == "sealed-1"
 
 
 def test_record_that_is_kept_again_replaces_itself() -> None:
