@@ -197,6 +197,7 @@ def test_error_of_a_shell_counts_as_the_one_it_is_made_of(has_begun: bool) -> No
         (Failure(503), "has trouble (HTTP 503)"),
         (Failure(200, ApiError("server_error")), "reported an error"),
         (Failure(), "did not answer"),
+        (Failure(405), "rejected the request (HTTP 405)"),
         (Failure(422), "rejected the request (HTTP 422)"),
         (Failure(200, ApiError("503")), "has trouble (HTTP 503)"),
     ],
@@ -468,6 +469,7 @@ def test_each_code_has_its_message(words: str) -> None:
 
 
 NO_PROVIDER = "No endpoints found that can handle the requested parameters. To learn"
+NOT_VERIFIED = "Your organization must be verified to use this."
 NO_LIMIT = '"max_output_tokens" not permitted'
 LONG_CALL_ID = "Invalid 'input[3].call_id': string too long."
 """Not of a text: the chat is not too long."""
@@ -491,8 +493,10 @@ def test_redirect_is_about_the_address() -> None:
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
+        (401, ApiError(message=NOT_VERIFIED), "for verified organizations", ()),
         (404, NO_DEPLOYMENT, f"model {ASKED_MODEL} does not", ()),
         (404, ApiError(param="input[3]"), "with HTTP 404 at input[3].", ()),
+        (404, ApiError(message="No call at input[3]."), "request with HTTP 404.", ()),
         (404, ApiError("404", message=NO_PROVIDER), "request with HTTP 404.", ()),
         (400, read_api_error({"detail": NO_LIMIT}), "at max_output_tokens.", ()),
         (407, ApiError(), "HTTP proxy rejected", ("proxy",)),
@@ -500,6 +504,7 @@ def test_redirect_is_about_the_address() -> None:
         (429, ApiError(), "Wait a minute", ()),
         (500, ApiError(), "internal error", ()),
         (503, ApiError(), "is overloaded", ()),
+        (504, ApiError(is_page=True), "in time (HTTP 504)", ()),
     ],
 )
 def test_status_has_its_message_and_settings(
@@ -583,8 +588,9 @@ def test_status_of_a_server_behind_a_gateway_says_more_than_its_own(
 
 def test_wait_that_nobody_means_is_not_told() -> None:
     """A server may send any number."""
-    message = ending_of_refusal(429, ApiError(reset=9e8)).message
-    assert "Wait a minute" in message
+    for seconds, told in ((0, "a minute"), (1, "a moment"), (9e8, "a minute")):
+        message = ending_of_refusal(429, ApiError(reset=seconds)).message
+        assert f"Wait {told}" in message
 
 
 def test_only_an_answer_with_a_status_says_that_there_is_no_such_api() -> None:

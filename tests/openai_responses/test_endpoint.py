@@ -1,12 +1,14 @@
 """Where requests go, and what is said of whom at the top of each."""
 
+from dataclasses import replace
+
 import pytest
 
-from openai_responses import endpoint as endpoint_module
 from openai_responses.endpoint import (
     DEFAULT_BASE_URL,
     Compatibility,
     Endpoint,
+    bare_key,
     proxy_for,
 )
 from openai_responses.errors import InvalidRequest, InvalidSetting, SettingFault
@@ -51,6 +53,7 @@ def test_addresses_that_are_none(pasted: str) -> None:
         with pytest.raises(InvalidSetting, match="is not an http or https") as refused:
             Endpoint(pasted, KEY).url("/responses")
     assert refused.value.fault == SettingFault(("base_url",), "certain")
+    assert refused.value.remedy == "setup"
     assert CANARY not in str(refused.value)
 
 
@@ -71,6 +74,13 @@ def test_credentials_in_the_address(pasted: str) -> None:
     assert CANARY not in f"{refused.value} {endpoint!r} {endpoint}"
 
 
+@pytest.mark.parametrize(
+    "copied", [f" '{KEY}'\n", f"Bearer {KEY}", f'"bearer  \u201c{KEY}\u201d"']
+)
+def test_key_is_bare_however_it_was_copied(copied: str) -> None:
+    assert bare_key(copied) == bare_key(KEY) == KEY
+
+
 OLD_AZURE = (
     "https://us.openai.azure.com/openai/responses?api-version=2025-04-01-preview"
 )
@@ -88,7 +98,7 @@ OLD_AZURE = (
             "https://gw.tld/v1/acc/openai/responses/?a=1",
             "https://gw.tld/v1/acc/openai/responses?a=1",
         ),
-        ("https://host.tld?a=1&b=2", "https://host.tld/v1/responses?a=1&b=2"),
+        (" https://host.tld?a=1&b=2 \n", "https://host.tld/v1/responses?a=1&b=2"),
         ("https://host.tld/v1?", "https://host.tld/v1/responses"),
         ("https://host.tld/v1?a=1#part", "https://host.tld/v1/responses?a=1"),
     ],
@@ -128,8 +138,11 @@ def test_azure_has_its_own_header_and_path(
 def test_headers_of_the_administrator(name: str) -> None:
     """They win over ours however they are written, and nothing is sent twice."""
     extra = {name: "Basic 123", "X-Team": "a", "OPENAI-PROJECT": "proj_2"}
-    headers = Endpoint("", KEY, project="proj_1", extra_headers=extra).headers()
-    assert headers == {"Content-Type": "application/json", **extra}
+    ours = Endpoint("", KEY, organization="org_1", project="proj_1")
+    headers = replace(ours, extra_headers=extra).headers()
+    named = {"Content-Type": "application/json", "OpenAI-Organization": "org_1"}
+    assert headers == {**named, **extra}
+    assert ours.headers() == {**OTHERS, **named, "OpenAI-Project": "proj_1"}
 
 
 @pytest.mark.parametrize(
@@ -161,6 +174,8 @@ def test_token_takes_the_place_of_the_key(address: str) -> None:
 
     assert signed.headers()["Authorization"] == "Bearer token-1"
     assert "api-key" not in signed.headers()
+    assert replace(signed, api_key=" ").sends_token_alone
+    assert not replace(signed, api_key=KEY).sends_token_alone
     assert signed.account() == plain.account()
     assert signed.reasoning_scope_id() == plain.reasoning_scope_id()
 
@@ -226,27 +241,6 @@ def test_secrets_are_all_that_opens_something() -> None:
         assert secret not in f"{endpoint!r} {endpoint}"
 
 
-def test_address_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An answer asks for the server's name again and again."""
-    read: list[str] = []
-    url_parts = endpoint_module.url_parts
-
-    def counted(text: str) -> object:
-        read.append(text)
-        return url_parts(text)
-
-    monkeypatch.setattr(endpoint_module, "url_parts", counted)
-    address = "https://read-once.tld/v1"
-
-    for _ in range(2):
-        endpoint = Endpoint(address, KEY)
-        assert endpoint.host == "read-once.tld"
-        assert endpoint.is_gateway
-        assert endpoint.url("/responses") == f"{address}/responses"
-
-    assert read == [address]
-
-
 def test_unreadable_proxy_of_the_environment_is_no_fault_of_the_request(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -269,4 +263,6 @@ def test_digest_of_the_account_has_no_key_where_an_organization_is_known() -> No
         Endpoint("https://x.example", key, "org").reasoning_scope_id() for key in "ab"
     ]
 
-    assert ids[0] == ids[1] != Endpoint("https://x.example", "a").reasoning_scope_id()
+    # What earlier versions stored is found again.
+    assert ids == ["5eb3523e3dacc4ee"] * 2
+    assert Endpoint("https://x.example", "a").reasoning_scope_id() not in ids

@@ -7,10 +7,7 @@ import pytest
 
 from measures.work_count import count_work
 from openai_responses.errors import (
-    AnswerTooLarge,
     ApiError,
-    ApiRefused,
-    Failure,
     InvalidParameter,
     InvalidRequest,
     InvalidSetting,
@@ -19,19 +16,6 @@ from openai_responses.errors import (
     read_error_body,
 )
 from openai_responses.requests.tools import responses_tools
-
-
-def test_refusal_of_the_api() -> None:
-    failure = Failure(429, ApiError(code="c", message="sk-canary"), retry_after=2.0)
-    error = ApiRefused("A sentence.", failure, "req_1")
-    assert (error.status, error.error.code, error.request_id) == (429, "c", "req_1")
-    assert error.failure.retry_after == 2.0
-    assert str(error) == "A sentence."
-    assert "sk-canary" not in repr(error)
-    assert ApiRefused("A sentence.", Failure()).status == 0
-    assert str(AnswerTooLarge()) == (
-        "The model's server sent more data than is accepted."
-    )
 
 
 def test_refused_value_is_a_value_error() -> None:
@@ -108,8 +92,12 @@ ZOD_4_UNION = {
         (ZOD_3_UNION, "input[2]"),
         (ZOD_4_UNION, "input[2]"),
         ({"path": ["tool_choice"], "errors": [[{"path": ["x"]}]]}, "tool_choice"),
-        ({"path": [], "code": "unrecognized_keys", "keys": ["metadata"]}, "metadata"),
+        (
+            {"path": [], "code": "unrecognized_keys", "keys": ["metadata", "n"]},
+            "metadata",
+        ),
         ({"path": [], "errors": [7, [7]], "unionErrors": 7}, None),
+        ({"path": [], "code": "unrecognized_keys", "keys": 7}, None),
         ({"path": [0, "function", "parameters", "type"], "code": "x"}, None),
     ],
 )
@@ -171,6 +159,7 @@ def test_notice_of_a_safety_stop(wire: object, notice: tuple[str, ...]) -> None:
         ({"error": {"error": {"code": "c"}}}, ApiError(code="c")),
         ({"code": 7, "type": "", "param": []}, ApiError()),
         ([], ApiError()),
+        ({"code": "invalid_prompt", "error_type": ["t"]}, ApiError("invalid_prompt")),
         ({"type": "None", "param": "None", "message": "m"}, ApiError(message="m")),
         ([{"error": {"message": "m", "code": 400}}], ApiError("400", message="m")),
         ({"success": False, "errors": [{"message": "m"}]}, ApiError(message="m")),
@@ -453,6 +442,7 @@ def test_status_that_a_package_prints_is_that_of_the_server_behind(
     [
         ("Backend request failed with status 400", "invalid_request"),
         ("Invalid prompt: it was flagged as a violation.", "invalid_prompt"),
+        ("", "invalid_prompt"),
     ],
 )
 def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -> None:

@@ -170,7 +170,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+    if name in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None

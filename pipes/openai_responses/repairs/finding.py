@@ -91,7 +91,6 @@ from openai_responses.repairs.request_repairs import (
     StateIds,
     StateInstructions,
     TextOutputs,
-    may_lose_field,
     value_digest,
     whole_tools,
 )
@@ -668,7 +667,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     if tool is not None:
         # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
-            if refusal.is_unknown and key in PERMIT_NOTHING:
+            if refusal.is_unknown:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
         yield from _without_tool(refusal, tool, is_named=is_named)
         return
@@ -684,7 +683,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(TextOutputs(), is_named=is_named)
     if place.keys[-1:] == ("detail",) and {"low", "high"} & refusal.quoted_words:
         yield TriedRepair(StateDetail(), is_named=is_named)
-    if refusal.is_unknown and may_lose_field(kind, place.keys):
+    if refusal.is_unknown:
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)

@@ -425,7 +425,7 @@ class LeaveOutField(RequestRepair):
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: Payload) -> Payload:
-        if not may_lose_field(self.kind, self.keys):
+        if not _may_lose_field(self.kind, self.keys):
             return payload
 
         def shorten(item: Item) -> Item:
@@ -440,7 +440,7 @@ def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
     return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
-def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+def _may_lose_field(kind: str, keys: Sequence[str]) -> bool:
     """Say whether items of a type mean the same without the field at a path."""
     if not keys or len(kind) > _MAX_TYPE:
         return False

@@ -20,6 +20,7 @@ from openai_responses.models.catalog import (
     CATALOG_SERVED_AS,
     CATALOG_SUCCESSORS,
 )
+from openai_responses.models.facts import read_gpt_version
 from openai_responses.models.resolve import (
     CATALOG_FACTS,
     REASONING_EFFORTS,
@@ -46,6 +47,8 @@ def test_specified_models_are_known_or_have_a_successor() -> None:
 
 def test_catalog_module_is_current() -> None:
     assert CATALOG_FILE.read_text("utf-8") == render_catalog(FACTS)
+    assert CATALOG_FACTS.keys() == FACTS["models"].keys()
+    assert CATALOG_SUCCESSORS.keys() == FACTS["retired"].keys()
 
 
 @pytest.mark.parametrize("model", FACTS["models"])
@@ -69,11 +72,6 @@ def test_facts_are_those_of_the_sources(model: str) -> None:
     assert facts.known_family
 
 
-def test_catalog_has_the_models_of_its_sources() -> None:
-    assert CATALOG_FACTS.keys() == FACTS["models"].keys()
-    assert CATALOG_SUCCESSORS.keys() == FACTS["retired"].keys()
-
-
 def test_every_source_is_dated() -> None:
     """Each fact is under a source, and each source has a title and a day."""
     models = (*FACTS["models"].values(), *FACTS["retired"].values())
@@ -86,22 +84,13 @@ def test_every_source_is_dated() -> None:
         assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", source["date"])
 
 
-VERSION = re.compile(r"gpt-(\d)(?:\.(\d))?(?!\d)")
-
-
-def version_of(model: str) -> tuple[int, int]:
-    """The version of a gpt; (0, 0) for another model."""
-    match = VERSION.match(model)
-    return (int(match[1]), int(match[2] or 0)) if match else (0, 0)
-
-
 def test_efforts_agree_with_default_sampling_and_version() -> None:
     """They rise, the default is one of them, and only `none` allows sampling.
 
     `max` comes with 5.6, and `minimal` goes with 5.1.
     """
     for model, facts in CATALOG_FACTS.items():
-        version = version_of(model)
+        version = read_gpt_version(model) or (0, 0)
         efforts = list(facts.efforts)
         rising = [effort for effort in REASONING_EFFORTS if effort in efforts]
         assert efforts == rising, model
@@ -119,7 +108,7 @@ def test_efforts_agree_with_default_sampling_and_version() -> None:
 def test_what_may_be_appended_follows_the_version() -> None:
     """What OpenAI's guides say of a version and later, each model of it has."""
     for model, facts in CATALOG_FACTS.items():
-        version = version_of(model)
+        version = read_gpt_version(model) or (0, 0)
         assert facts.all_turns == facts.regional == (version >= (5, 4)), model
         assert facts.appends_tools == facts.diagnostics == (version >= (5, 6)), model
         assert facts.appends_configuration == (version >= (6, 0)), model

@@ -117,7 +117,7 @@ def test_each_model_of_another_server_is_listed(in_data: bool) -> None:
     could not send a name that is no text, and a database not count its use.
     """
     odd = ["half \ud83d", "zero \0", "two\nlines", "m" * 201]
-    names = [*OTHERS, *(f"model-{number}" for number in range(2000))]
+    names = [*OTHERS, "m", *(f"model-{number}" for number in range(2000))]
     rows = [{"id": name} for name in [*odd, *names]]
     assert list(read_models({"data": rows} if in_data else rows)) == names[:1000]
 
@@ -184,9 +184,7 @@ NO_QUESTION = "there is no question to judge by"
         pytest.param(HI, True, [], (LARGE, TOOLS_ON), id="tools"),
         pytest.param(LONG, False, ["gpt-4o", SMALL], (SMALL, EARLIER), id="small chat"),
         pytest.param(HI, False, [LARGE], (LARGE, EARLIER), id="large chat"),
-        pytest.param(
-            HI, False, [LARGE, SMALL], (LARGE, EARLIER), id="one small answer"
-        ),
+        pytest.param(HI, False, [LARGE, SMALL], (LARGE, EARLIER), id="one small"),
         pytest.param(None, False, [], (LARGE, NO_QUESTION), id="no question"),
     ],
 )
@@ -265,7 +263,7 @@ def test_the_successor_of_a_pro_model_has_the_mode(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["o1-pro", "gpt-6.1-sol-pro", "llama3:8b"])
+@pytest.mark.parametrize("name", ["o1-pro", "gpt-6.1-sol-pro", "llama3:8b", "gpt-5"])
 def test_other_models_are_sent_as_they_are(name: str) -> None:
     """A model without the mode has a successor that people choose by its name."""
     assert replacement(resolve_model(name), date(2030, 1, 1)) is None

@@ -295,9 +295,3 @@ def test_type_that_a_model_lacks_is_not_offered_in_any_version() -> None:
     kinds = ("web_search", "web_search_preview", "file_search")
     assert [takes_hosted_tool(lacking, kind) for kind in kinds] == [False, False, True]
     assert not takes_hosted_tool(without, "file_search")
-
-
-def test_long_name_has_no_ending_of_ours() -> None:
-    """Each ending is resolved by a call of its own."""
-    assert resolve_model("gpt-6.1-sol-research").research
-    assert not resolve_model("gpt-6.1-sol" + "-research" * 30).research

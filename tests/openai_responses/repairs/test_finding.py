@@ -96,6 +96,7 @@ CLOCKS: Item = {"type": "mcp", "server_label": "clocks", "server_url": "https://
 WEB: Item = {"type": "web_search"}
 STORES: Item = {"type": "file_search", "vector_store_ids": ["vs_1234", "vs_5678"]}
 DRAW: Item = {"type": "image_generation", "size": "1x1"}
+LISTED: Item = {"type": "mcp_list_tools", "server_label": "clocks", "tools": [LOOK]}
 HISTORY = [USER, THOUGHT, CALL, OUTPUT, ANSWER, USER]
 INPUT = [USER, THOUGHT, CALL, OUTPUT, CODE, SEARCH, PICTURE, USER]
 LAST = item_names(INPUT)[-1]
@@ -162,7 +163,7 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
             LeaveOutField("web_search_call", ("status",)),
         ),
         (
-            ApiError(param="input[6].content[0].image_url"),
+            ApiError(param="input[6].content[0].detail"),
             SendAsText(json_digest(PICTURE)),
         ),
         (
@@ -178,6 +179,7 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
             ApiError("unknown_parameter", param="tools[0].strict"),
             LeaveOutToolField("strict"),
         ),
+        (ApiError("invalid_value", param="tools[0].strict"), tool(LOOK)),
         (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
         (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
         (
@@ -247,7 +249,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
         ('"reasoning.summary" not permitted', LeaveOutParameter("reasoning.summary")),
         ("<400> Error: Tool names are not allowed to be [look]", tool(LOOK)),
         ("Hosted tool 'web_search' is not supported with x.", tool(WEB)),
-        ("Tool type 'web_search' is not supported", tool(WEB)),
+        ("Tool type 'file_search' is not supported", tool(STORES)),
         (
             "The parameter `tools.type` specified in the request are not valid: invalid "
             "value: `web_search`, supported values are: `function` and `mcp`.",
@@ -347,7 +349,32 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
     ],
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
-    assert find(words(message)).repair == repair
+    tried = find(words(message))
+    assert tried.repair == repair
+    # The items name their container, too, and the server's sentence is its own.
+    assert tried.is_lasting or "container_id" not in message
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (ApiError(param="input[1]"), "earlier reasoning could not be sent again"),
+        (ApiError(param="input[2]"), "earlier function call was sent as plain text"),
+        (ApiError(param="input[5]"), "earlier web search call could not be sent again"),
+        (ApiError(param="input[6]"), "image or file could not be sent"),
+        (ApiError(param="input[7]"), "earlier message was sent as plain text"),
+        (ApiError(param="tools[1]"), "the tool clocks"),
+        (
+            ApiError("invalid_payload", message="No."),
+            "could not read earlier reasoning",
+        ),
+        (words("'role'"), "rejected this chat with its images and files"),
+    ],
+)
+def test_message_says_what_was_refused(error: ApiError, message: str) -> None:
+    cited = {**ANSWER, "content": [{**ANSWER["content"][0], "annotations": [{}]}]}
+    status = 500 if error.message == "'role'" else 400
+    assert message in find(error, status, input=[*INPUT[:7], cited]).repair.message
 
 
 @pytest.mark.parametrize(
@@ -479,7 +506,7 @@ def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
         (words("Not found"), 404),
         # As codex-relay passes it on in its stream.
         (ApiError("404", message="The model `x` does not exist."), 200),
-        (ApiError(type="invalid_request_error", message="The model x is gone."), 404),
+        (ApiError(type="invalid_request_error", message="Model x is gone."), 404),
         (ApiError(type="invalid_request_error", message="Invalid URL (POST /v2)"), 404),
     ],
 )
@@ -566,6 +593,7 @@ def test_effort_does_not_go_to_and_fro() -> None:
     error = ApiError(message="Supported: 'none'.", param="reasoning.effort")
     tried = find(error, reasoning={"effort": "low"})
     assert tried.repair == ReplaceEffort("low", "none")
+    assert find(error, reasoning={"summary": "auto"}).repair == PlainItems(LAST)
     again = find(error, repairs=(ReplaceEffort("none", "low"),))
     assert not isinstance(again.repair, ReplaceEffort)
     lower = (ReplaceEffort("max", "low"),)
@@ -586,6 +614,8 @@ def test_model_with_an_effort_of_its_own_gets_none_with_tools() -> None:
     tried = find(error, reasoning=None)
     assert tried.repair == ReplaceEffort("", "none", of_tools=True)
     assert tried.is_lasting
+    several = error._replace(message=error.message.replace("'none'", "'low' or 'max'"))
+    assert find(several, reasoning=None).repair == ReplaceEffort("", "low", True)
     bare = error._replace(message=error.message.partition(" To use")[0])
     assert find(bare, reasoning=None) == tried._replace(error=bare)
 
@@ -601,7 +631,8 @@ def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
     """A 404 is about the address only if no API answered."""
     error = ApiError(None, "invalid_request_error", None, "A call cannot be read.")
-    assert find(error, 404).repair == PlainItems(LAST)
+    for named in (error, ApiError(param="input[99]")):
+        assert find(named, 404).repair == PlainItems(LAST)
     assert tried_after(ApiError(message="A call cannot be read."), 404) is None
 
 
@@ -613,6 +644,17 @@ def test_same_repair_is_not_tried_twice() -> None:
     name = json_digest(answer)
     tried = repairs_in_turn(refused, input=[USER, answer, USER])
     assert tried == [SendAsText(name), AnswersAsTexts(), LeaveOutItem(name)]
+    hidden = TextOutputs(shows_images=False)
+    shown: dict[str, Any] = {"input": [USER, CALL, SHOWN], "repairs": (TextOutputs(),)}
+    assert repairs_in_turn(Failure(400, words(ALTERNATES)), **shown).count(hidden) == 1
+    # Nor what others have done already.
+    blind = Failure(400, words("this model does not support image input"))
+    shown["repairs"] = (hidden,)
+    assert find_repair(asking(**shown).sent(), blind) is None
+    part = {**ANSWER["content"][0], "logprobs": []}
+    logged: dict[str, Any] = {"input": [USER, {**ANSWER, "content": [part]}, USER]}
+    logged["repairs"] = (LeaveOutField("message", ("content", "logprobs")),)
+    assert find(ApiError(param="input[1]"), **logged).repair == AnswersAsTexts()
 
 
 def test_second_hosted_item_takes_its_kind_along() -> None:
@@ -631,6 +673,7 @@ def test_second_hosted_item_takes_its_kind_along() -> None:
         (words("'Reasoning input items can only be provided' is gone"), False),
         (words("Unknown parameter: 'text.verbosity'."), False),
         (ApiError("unknown_parameter", param="input[5].status"), True),
+        (ApiError(param="input[6].content[0].detail", message="'low' or 'high'"), True),
         (words("Unknown parameter: 'input[5].status'"), False),
         (ApiError(param="tools[0]"), True),
         (ApiError(param="input[5]"), False),
@@ -713,6 +756,7 @@ def test_items_that_were_appended_become_fields(error: ApiError) -> None:
     update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
     tried = find(error, input=[USER, update, USER])
     assert tried.repair == LowerItems("configuration_update")
+    assert tried.is_named is bool(error.param)
 
 
 DEMANDED = "The `reasoning_text` in the thinking mode must be passed back to the API."
@@ -745,9 +789,11 @@ def test_thoughts_that_a_server_demands_in_front_of_each_call() -> None:
 
 
 def test_plain_reasoning_goes_from_all_chats() -> None:
-    """Before its items become plain: it is the way of some servers."""
-    tried = find(words("No."), 200, input=[USER, PLAIN_THOUGHT, ANSWER, USER])
-    assert tried.repair == LeaveOutPlainReasoning()
+    """Before its items become plain, after options: it is the way of some servers."""
+    for status, place in ((200, 0), (422, 1)):
+        failure = Failure(status, words("No."))
+        steps = repairs_in_turn(failure, input=[USER, PLAIN_THOUGHT, ANSWER, USER])
+        assert steps[place] == LeaveOutPlainReasoning()
 
 
 @pytest.mark.parametrize(
@@ -914,8 +960,12 @@ def test_role_that_a_server_does_not_know(error: ApiError, is_named: bool) -> No
     """What a filter adds in the middle of a chat is for the field of instructions."""
     tried = find(error, input=[USER, text_message("developer", "Hi"), USER])
     assert (tried.repair, tried.is_named) == (GatherInstructions(), is_named)
-    other = tried_after(error, input=[USER, USER])
-    assert other is None or not isinstance(other.repair, GatherInstructions)
+    others = [tried_after(error, input=[USER, USER])]
+    for param in ("input[1].content", "input[0].role"):
+        items = [USER, text_message("developer", "Hi"), USER]
+        others.append(tried_after(ApiError(param=param), input=items))
+    for other in others:
+        assert other is None or not isinstance(other.repair, GatherInstructions)
 
 
 def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
@@ -927,6 +977,13 @@ def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
     assert texts.could_say_parameter("x" * 201)
     assert not texts.could_say_parameter("x" * 200)
     assert not texts.could_say_parameter("?")
+    assert not texts.could_say_parameter("a(")
+    # As a server shows them that decodes them.
+    for text in ("tools&#91;0]", "tools%5B0]", "tools\\u005b0]"):
+        assert OwnTexts({"input": text}).could_say("tools[0]")
+    large = OwnTexts({"input": [""] * 500_001})
+    assert large.could_say_parameter("reasoning.effort")
+    assert large.could_say("x")
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:
@@ -968,7 +1025,7 @@ def test_status_of_trouble_teaches_nothing(
 def test_status_says_whether_the_request_is_the_cause() -> None:
     """A key, a proxy or a limit is not mended by another request, which is paid for."""
     about_the_request = {200, 400, 404, 410, 415, 422, 500, 503}
-    others = {301, 307, 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429, 451}
+    others = {300, 307, 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429, 451}
     for status in {*about_the_request, *others, 499}:
         expected = status in about_the_request
         assert may_be_repaired(Failure(status, ApiError())) == expected, status
@@ -981,13 +1038,14 @@ def test_status_says_whether_the_request_is_the_cause() -> None:
         ("input[1].tools[0]", tool(LOOK)),
         ("input[1].tools[1]", LowerItems("additional_tools")),
         ("input[0].tools[0]", None),
+        ("input[2].tools[0]", item(LISTED)),  # which the model may not call
     ],
 )
 def test_tool_of_an_item_is_named_by_its_place(
     place: str, repair: Repair | None
 ) -> None:
     added = {"type": "additional_tools", "role": "developer", "tools": [LOOK]}
-    sent = asking(input=[USER, added]).sent()
+    sent = asking(input=[USER, added, LISTED]).sent()
     tried = find_repair(sent, Failure(400, ApiError(param=place)))
     assert (tried.repair if tried else None) == repair
 
@@ -1004,6 +1062,8 @@ def test_gateway_that_hides_the_cause_gets_no_reasoning_in_the_end(
     assert tried
     assert (tried.repair, tried.is_lasting) == (LeaveOutReasoning(LAST), False)
     assert blind_repair(asking(input=[USER]).sent(), failure) is None
+    for other in (words("Upstream request failed"), ApiError("upstream_error")):
+        assert blind_repair(asking().sent(), Failure(502, other)) is None
 
 
 UNFIT_EFFORT = {
@@ -1198,8 +1258,11 @@ def test_picture_is_found_by_its_address() -> None:
     """OpenAI could not fetch it, and names its own step as the place."""
     address = PHOTO["image_url"]
     error = ApiError("invalid_value", param="url", message=f"No {address}: 403.")
-    tried = find(error, input=[ASKED, ANSWER, PICTURE, USER])
-    assert (tried.repair, tried.is_lasting) == (SendAsText(json_digest(ASKED)), True)
+    linked = {**PICTURE, "content": [{"type": "input_file", "file_url": address}]}
+    for asked in (ASKED, linked, {**OUTPUT, "output": [PHOTO]}):
+        tried = find(error, input=[CALL, asked, ANSWER, PICTURE, USER])
+        assert tried.repair == SendAsText(json_digest(asked))
+        assert tried.is_lasting
     assert find(error, input=[PICTURE, USER]).repair == PlainItems(json_digest(USER))
 
 
@@ -1433,7 +1496,9 @@ def test_results_that_may_only_be_texts(error: ApiError) -> None:
     broken = ApiError("invalid_value", param="input[2].output[0].image_url")
     image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
     seen = {**OUTPUT, "output": [image]}
-    assert find(error, input=[USER, CALL, seen]).repair == TextOutputs()
+    tried = find(error, input=[USER, CALL, seen])
+    is_named = "[2]" in (error.param or "")
+    assert (tried.repair, tried.is_named) == (TextOutputs(), is_named)
     assert find(broken, input=[USER, CALL, seen]).repair != TextOutputs()
     other = tried_after(error, input=[USER, CALL, OUTPUT])
     assert other is None or other.repair != TextOutputs()
@@ -1457,8 +1522,12 @@ def test_search_goes_on_without_what_tunes_it(is_named: bool) -> None:
 
     assert repair("search_context_size") == LeaveOutToolField("search_context_size")
     assert repair("external_web_access") == tool(search)
+    value = ApiError("invalid_value", param="blocked_domains")
+    assert find(value, tools=[search]).repair != tool(search)
     inner = words("Argument not supported: blocked_domains")
     assert find(inner, tools=[search]).repair == tool(search)
+    of_function = words("Argument not supported: parameters")
+    assert not isinstance(find(of_function, tools=[LOOK]).repair, LeaveOutTool)
     other = words("Unknown parameter: 'type'.")
     assert tried_after(other, tools=[search]) != TriedRepair(tool(search), other)
 
@@ -1554,12 +1623,16 @@ def test_reasoning_and_calls_get_the_ids_that_a_server_demands(
             assert find(error, input=other).repair != StateIds()
 
 
-def test_long_label_of_a_tool_is_not_remembered() -> None:
+def test_long_name_of_a_tool_or_a_type_is_not_remembered() -> None:
     """Callers choose it, and a user may have many repairs."""
     labelled = {"type": "mcp", "server_label": "x" * 5_000}
     tried = find(ApiError(param="tools[0]"), tools=[labelled])
     assert isinstance(tried.repair, LeaveOutTool)
     assert len(tried.repair.name) < 200
+    unknown = ApiError("unknown_parameter", param="input[0].status")
+    own = find(unknown, input=[{"type": "x" * 5_000, "status": "x"}]).repair
+    assert isinstance(own, LeaveOutItem)
+    assert len(own.message) < 200
 
 
 def test_answers_that_may_only_be_texts() -> None:
@@ -1569,14 +1642,11 @@ def test_answers_that_may_only_be_texts() -> None:
     )
     tried = find(named, input=[USER, ANSWER, USER])
     assert (tried.repair, tried.is_lasting) == (AnswersAsTexts(), True)
+    other = find(named._replace(param="include"), input=[USER, ANSWER, USER])
+    assert other.repair == parameter("include", ["x"])
     failure = Failure(400, words("Invalid input."))
     *_, last = repairs_in_turn(failure, input=[USER, ANSWER, USER], tools=None)
     assert last == AnswersAsTexts()
-
-
-def test_chat_keeps_that_its_container_is_gone() -> None:
-    """The items name their container, too, and the server's sentence is its own."""
-    assert find(words("Expected container_id: cntr_1")).is_lasting
 
 
 @pytest.mark.parametrize(
@@ -1611,7 +1681,8 @@ def test_file_that_a_server_does_not_survive_costs_no_chat() -> None:
     broken = Failure(500, read_error_body(b"Internal Server Error"))
     assert repairs_in_turn(broken) == [PlainItems(LAST)]
     assert repairs_in_turn(broken, input=[USER, ANSWER]) == []
-    assert repairs_in_turn(Failure(500, ApiError(message="No."))) == []
+    for other in (read_error_body(b"No."), ApiError(message="Internal Server Error")):
+        assert repairs_in_turn(Failure(500, other)) == []
 
 
 def test_server_that_streams_nothing_in_the_background_is_asked_without_it() -> None:
@@ -1629,6 +1700,8 @@ def test_param_may_be_a_word_for_the_check_that_failed() -> None:
     assert (tried.repair, tried.is_named) == (VALUE, False)
     named = find(error._replace(param="truncation"), top_p=0.5, truncation="auto")
     assert (named.repair, named.is_named) == (parameter("truncation", "auto"), True)
+    field = find(error._replace(param="text.verbosity"), top_p=0.5)
+    assert field.repair == parameter("text.verbosity", "low")
 
 
 @pytest.mark.parametrize(

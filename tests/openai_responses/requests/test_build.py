@@ -15,6 +15,8 @@ from openai.types.responses.response_create_params import (
 from openai_responses.errors import InvalidParameter, InvalidRequest
 from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.chat_repairs import LeaveOutReasoning
+from openai_responses.repairs.request_repairs import AskForStream
 from openai_responses.requests.build import (
     ResponsesRequest,
     Settings,
@@ -216,7 +218,9 @@ def test_reasoning_has_what_the_model_takes(
     reasoning: dict[str, str] | None,
 ) -> None:
     """The caller's own words win; a summary only where there is something to sum up."""
-    assert payload(model, settings, reasoning=own).get("reasoning") == reasoning
+    sent = payload(model, settings, reasoning=own)
+    assert sent.get("reasoning") == reasoning
+    assert "include" not in sent or settings is not UNSEALED
 
 
 @pytest.mark.parametrize(
@@ -310,6 +314,7 @@ def test_choice_that_is_sent_in_another_form_is_not_missing() -> None:
     ("model", "asked", "sent"),
     [
         (DEEP, 1, 16),
+        (DEEP, 500, 500),
         (DEEP, "5", 16),
         (DEEP, 10**12, 128_000),
         (PLAIN, 128_000, 16_384),
@@ -553,9 +558,21 @@ def test_parameters_rejected_by_the_model_are_named(
 
 
 def test_parameters_of_the_api_are_known() -> None:
-    known = ["temperature", "reasoning.effort"]
+    known = ["temperature", "reasoning", "reasoning.effort"]
     names = [*known, "reasoning.depth", "seed", "repairs", ""]
     assert [name for name in names if is_api_parameter(name)] == known
+
+
+def test_frame_is_the_same_in_each_chat() -> None:
+    """What a server took in one chat it takes in another."""
+    names = ("input", "instructions", "metadata", "prompt_cache_key")
+    own = dict.fromkeys((*names, "safety_identifier"), "x")
+    own_repair = (LeaveOutReasoning("a"),)
+    request = ResponsesRequest(model="m", input=[])
+    for same in (own, {"repairs": own_repair}):
+        assert request.model_copy(update=same).frame() == request.frame()
+    for other in ({"top_p": 0.5}, {"repairs": (AskForStream(), *own_repair)}):
+        assert request.model_copy(update=other).frame() != request.frame()
 
 
 def test_outputs_of_code_are_included_when_code_is_offered() -> None:

@@ -212,8 +212,11 @@ def test_any_value_becomes_a_valid_schema(schema: Schema) -> None:
         ({"enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
         ({"const": 1}, {"type": ["integer", "null"], "enum": [1, None]}),
         (
-            {"oneOf": [{"type": "string"}, {"type": "integer"}]},
-            {"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]},
+            {"oneOf": [{"type": "string"}, {"type": "integer"}], "description": "A."},
+            {
+                "anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}],
+                "description": "A.",
+            },
         ),
         (
             {"type": "string", "minLength": 1, "title": "X", "default": "a"},
@@ -265,7 +268,7 @@ STRING_FORMATS = "date date-time duration email hostname ipv4 ipv6 time uuid"
         ("string", "uri", False),
         ("string", "int64", False),
         ("integer", "int64", True),
-        (["integer", "null"], "uint8", True),
+        (["integer", "null", "number"], "uint8", True),
         ("number", "double", True),
         ("integer", "int32", False),
         (["integer", "string"], "int64", False),
@@ -367,12 +370,24 @@ def test_schema_above_the_limits_is_not_strict(
         assert_strict(made)
 
 
-def test_ten_levels_are_strict_and_eleven_are_not() -> None:
+@pytest.mark.parametrize("key", ["items", "properties", "anyOf"])
+def test_ten_levels_are_strict_and_eleven_are_not(key: str) -> None:
     nested: Schema = {"type": "string"}
-    for _ in range(8):
+    for _ in range(7):
         nested = {"type": "array", "items": nested}
-    assert_strict(strict_schema(of(nested, "x")))
-    assert strict_schema(of({"type": "array", "items": nested}, "x")) is None
+    for inner, is_strict in (
+        (nested, True),
+        ({"type": "array", "items": nested}, False),
+    ):
+        array = {"type": "array", "items": inner}
+        levels = {
+            "items": array,
+            "properties": of(inner, "x"),
+            "anyOf": {"anyOf": [inner]},
+        }
+        made = strict_schema(of(levels[key], "x"))
+        assert (made is not None) is is_strict
+        assert made is None or broken_rules(made) == []
 
 
 @pytest.mark.parametrize(

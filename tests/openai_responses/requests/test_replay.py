@@ -56,12 +56,18 @@ def test_hosted_items_have_new_ids_that_stay() -> None:
     assert once["status"] == "completed"
     assert strip_for_replay(CODE)["outputs"] is None
     assert strip_for_replay(REQUEST) == REQUEST
+    assert "id" not in strip_for_replay({**SEARCH, "id": None})
+    begun = {"type": "web_search_call", "id": "ws_1"}  # without an action
+    assert strip_for_replay(begun) == {"type": "web_search_call"}
     assert strip_for_replay({**TOOL, "namespace": None}) == TOOL
-    other = strip_for_replay({**SEARCH, "id": "ws_2"})
+    ids = {"ws_1", once["id"]}
+    for end in "23":
+        other = strip_for_replay({**SEARCH, "id": "ws_" + "0" * 50 + end})
+        ids.add(other["id"])
 
-    assert once["id"].startswith("ws_")
-    assert len(once["id"]) <= 64
-    assert len({"ws_1", once["id"], other["id"]}) == 3
+    assert len(ids) == 4
+    assert {name[:3] for name in ids} == {"ws_"}
+    assert max(map(len, ids)) <= 64
     assert strip_for_replay(once) == once
 
 
@@ -98,9 +104,10 @@ def test_message_without_a_text_does_not_go_back() -> None:
     silent = {**plain, "summary": []}
     output = [plain, silent, empty, TOOL]
     assert replay_output(output, with_reasoning=True) == [plain, TOOL]
-    last = [sealed, empty]
-    assert replay_output(last, with_reasoning=True) == last
-    assert replay_output(last, with_reasoning=False) == []
+    for last in ([sealed, empty], [{**sealed, "type": "compaction"}, empty]):
+        kept = [item for item in last if item["type"] == "compaction"]
+        assert replay_output(last, with_reasoning=True) == (kept or last)
+        assert replay_output(last, with_reasoning=False) == kept
 
 
 @pytest.mark.parametrize(
@@ -126,7 +133,7 @@ def test_code_of_an_earlier_run_is_a_call_with_its_output(
 
 def test_each_run_of_code_has_an_id_that_stays() -> None:
     """By its code, where the server gave it none."""
-    unnamed = {**CODE, "id": None}
+    unnamed = {**CODE, "id": 7}
     runs = [CODE, {**CODE, "id": "ci_2"}, unnamed, {**unnamed, "code": "3"}]
 
     pairs = [past_items(item) for item in runs]
@@ -232,10 +239,12 @@ def test_a_call_that_failed(error: Any, words: str) -> None:
     item = {**CALL, "output": None, "error": error, "status": "failed"}
 
     assert remote_failed(item)
+    assert remote_failed({**item, "error": None})
     assert remote_pair(item)[1]["output"].startswith(words)
 
 
-MADE = replay_items({**CALL, "approval_request_id": "mcpr_1"})
+ACTED_ON: Item = {**CALL, "approval_request_id": "mcpr_1"}
+MADE = replay_items(ACTED_ON)
 REFUSED = refused_pair(REQUEST, "Not today.")
 SECOND: Item = {**REQUEST, "id": "mcpr_2"}
 SECOND_YES: Item = {**YES, "approval_request_id": "mcpr_2"}
@@ -257,6 +266,8 @@ SECOND_YES: Item = {**YES, "approval_request_id": "mcpr_2"}
         ([REQUEST, TOOL, RAIN], [TOOL, RAIN]),
         # The second question of a run is open while the first is over.
         ([REQUEST, YES, *MADE, SECOND, SECOND_YES], [*MADE, SECOND, SECOND_YES]),
+        # No answer, though it names the request.
+        ([REQUEST, NO, ACTED_ON, SAID], [*REFUSED, ACTED_ON, SAID]),
     ],
 )
 def test_approval_goes_when_it_is_settled(items: list[Item], left: list[Item]) -> None:
@@ -329,6 +340,7 @@ def test_origin_that_nobody_noted(wire: object, model: str, family: str) -> None
 def test_stored_origin_is_read_back() -> None:
     """Values of a careless writer that are no texts become some."""
     assert read_origin(HERE.wire(), "gpt-4o") == HERE
+    assert Origin("y").wire() == {"family": "y", "endpoint": ""}
     assert read_origin({"family": 7, "endpoint": None}, "y") == Origin("7")
 
 

@@ -182,6 +182,9 @@ def test_sent_name_does_not_depend_on_other_tools() -> None:
     assert re.fullmatch(r"a_b_[0-9a-f]{12}", alone.sent_name("a.b"))
     assert among.sent_name("x") == "x"
     assert among.own_name("unknown") == "unknown"
+    called = {**CALLED, "name": alone.sent_name("a.b")}
+    assert alone.with_own_name(called) == {**called, "name": "a.b"}
+    assert alone.with_own_name(RETURNED) is RETURNED
 
 
 @pytest.mark.parametrize(
@@ -299,7 +302,9 @@ REQUIRED = {"mode": "required"}
 )
 def test_choice_of_a_tool_in_another_form(choice: object, expected: object) -> None:
     """By its name alone, or as Chat Completions, Mistral and Anthropic have it."""
+    before = json.dumps(choice)
     assert responses_tool_choice(choice, TOOLS, ToolNames()) == expected
+    assert json.dumps(choice) == before
 
 
 @pytest.mark.parametrize(
@@ -395,10 +400,11 @@ def test_call_of_an_added_tool_names_the_tool_as_its_namespace(
     declared: Item = {"type": "additional_tools", "role": "developer", "tools": tools}
     call = {**CALLED, "namespace": namespace} if namespace else CALLED
 
-    sent = fit_calls([declared, call, RETURNED])
+    asked = {"role": "user", "content": "Hi", "namespace": "x"}
+    sent = fit_calls([asked, declared, call, RETURNED])
 
     expected = {**CALLED, "namespace": sent_namespace} if sent_namespace else CALLED
-    assert sent == [declared, expected, RETURNED]
+    assert sent == [asked, declared, expected, RETURNED]
 
 
 def test_choice_demands_one_call_and_forbids_for_good() -> None:

@@ -184,6 +184,7 @@ def test_fields_are_those_of_the_first_turn() -> None:
 
     assert changed.tools == [MCP, *tools(0)]
     assert changed.reasoning == {"effort": "low", "summary": "auto"}
+    assert asked.reasoning == {"effort": "high", "summary": "auto"}
     assert changed.text == {"format": SCHEMA, "verbosity": "low"}
     assert changed.temperature is None
     same = request(tools(0), reasoning={"effort": "low"}, temperature=1.0)

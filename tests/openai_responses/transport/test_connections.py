@@ -7,8 +7,6 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from openai_responses.endings import UNREADABLE
 from openai_responses.endpoint import Endpoint
@@ -21,7 +19,6 @@ from openai_responses.errors import (
     TimedOut,
     UnreadableAnswer,
 )
-from openai_responses.retries import RetryPolicy, retry_wait
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.deadlines import Deadlines, Timeouts
 from upstream.server import (
@@ -46,13 +43,13 @@ CANARY = "sk-proj-CANARY123"
 FIELDS = ("message", "code", "type", "param")
 
 
-@pytest.mark.parametrize("count", [1, 2500])
+@pytest.mark.parametrize(("count", "status"), [(1, 201), (2500, 200)])
 async def test_request_is_one_post_with_key_and_payload(
-    connections: Connections, count: int
+    connections: Connections, count: int, status: int
 ) -> None:
     item = {"role": "user", "content": 'Zürich 東京 🚀 "input": ['}
     payload = {"model": "m", "input": [item] * count, "instructions": '"input": ['}
-    async with Upstream(replying('{"output": []}')) as upstream:
+    async with Upstream(replying('{"output": []}', status)) as upstream:
         endpoint = Endpoint(upstream.base_url, f" {KEY}\n")
         await ask(connections, endpoint, payload)
         (request,) = upstream.requests
@@ -182,26 +179,30 @@ async def test_wait_is_read_from_the_headers_of_a_refusal(
     assert refused.request_id == ""
 
 
-@pytest.mark.parametrize(("word", "wanted"), [("false", False), ("True", True)])
+@pytest.mark.parametrize(
+    ("word", "wanted", "sent", "name"),
+    [("false", False, "req_1", "req_1"), ("True", True, f"req_1 {CANARY}", "")],
+)
 async def test_wish_of_the_server_and_the_id_of_its_answer(
-    connections: Connections, word: str, wanted: bool
+    connections: Connections, word: str, wanted: bool, sent: str, name: str
 ) -> None:
-    headers = {"X-Should-Retry": word, "X-Request-Id": "req_1"}
+    """The log shows the id, so none counts that has more in its header."""
+    headers = {"X-Should-Retry": word, "X-Request-Id": sent}
     answer = replying("", 503, headers=headers)
     refused = await error_of(connections, ApiRefused, answer)
-    assert (refused.failure.should_retry, refused.request_id) == (wanted, "req_1")
+    assert (refused.failure.should_retry, refused.request_id) == (wanted, name)
 
 
 async def test_date_without_a_zone_is_no_local_time(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its wait is the same on a server that is twelve hours away from UTC."""
-    in_2100 = "Fri, 01 Jan 2100 00:00:00"
+    in_2100 = "Fri, 01 Jan 2100 "
     waits: list[float] = []
     monkeypatch.setenv("TZ", "Etc/GMT+12")
     time.tzset()
-    for zone in (" GMT", " -0000", ""):
-        answer = replying("", 503, headers={"Retry-After": in_2100 + zone})
+    for at in ("00:00:00 GMT", "00:00:00 -0000", "00:00:00", "12:00:00 +1200"):
+        answer = replying("", 503, headers={"Retry-After": in_2100 + at})
         waits.append(
             (await error_of(connections, ApiRefused, answer)).failure.retry_after or 0
         )
@@ -218,6 +219,7 @@ BUSY = '{"error": {"message": "Busy"}}'
     [
         ({"metadata": {"headers": {"X-RateLimit-Reset": "1000000000001"}}}, 0.0),
         ({"metadata": {"raw": BUSY, "headers": {"X-RateLimit-Reset": "9"}}}, 9.0),
+        ({"metadata": {"raw": '{"error": {"message": "-", "retry_after": 7}}'}}, 7.0),
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),
@@ -234,28 +236,6 @@ async def test_limit_in_the_error_is_waited_for(
     answer = replying(json.dumps({"error": {"code": 429, **error}}), 429)
     refused = await error_of(connections, ApiRefused, answer)
     assert refused.failure.retry_after == after
-
-
-@settings(max_examples=40)
-@given(
-    st.dictionaries(
-        st.sampled_from(["Retry-After", "Retry-After-Ms", "X-Should-Retry"]),
-        st.text(st.characters(exclude_categories=("Cc", "Cs"))),
-    ),
-    st.integers(400, 599),
-    st.floats(0, 1),
-)
-async def test_any_header_gives_a_bounded_wait(
-    headers: dict[str, str], status: int, jitter: float
-) -> None:
-    """Whatever a server sends, the wait is within the limit or there is none."""
-    connections = Connections()
-    refused = await error_of(
-        connections, ApiRefused, replying("", status, headers=headers)
-    )
-    await connections.close()
-    wait = retry_wait(RetryPolicy(3, 60), 0, refused.failure, jitter)
-    assert wait is None or 0 <= wait <= 60
 
 
 @pytest.mark.parametrize("key", ["sk-a\nsk-b", "sk-a\r\nX-Evil: 1", "sk-\x00"])
@@ -300,7 +280,11 @@ async def test_broken_connection(
         pytest.param(" \n", True, id="white space"),
         pytest.param("<html>Hi</html>", False, id="a page"),
         pytest.param("[]", False, id="a list"),
-        pytest.param('{"code":0,"msg":"ok","data":{}}', False, id="of another API"),
+        pytest.param('{"code":5003,"data":{}}', False, id="of another API"),
+        *(  # what a portal says of no failure
+            (json.dumps({"code": code, "msg": "success", "data": {}}), False)
+            for code in (0, "0", 200, "200", "", None)
+        ),
         pytest.param('{"message":"Hello"}', False, id="a greeting"),
         pytest.param('{"choices": [], "error": null}', False, id="Chat Completions"),
         pytest.param('{"output":' + "[" * 500 + "]" * 500 + "}", False, id="deep"),
@@ -430,25 +414,6 @@ async def test_limit_between_events_ends_a_silent_stream(
         async with request as answer:
             assert await answer.read_any() == b": hello\n\n"
             limits.event_arrived()
-            with pytest.raises(TimedOut) as late:
+            with pytest.raises(TimedOut, match="did not answer in time") as late:
                 await answer.read_any()
         assert late.value.ending[0] == "idle_timeout"
-
-
-async def test_id_of_an_answer_is_none_if_more_is_in_its_header(
-    connections: Connections,
-) -> None:
-    """The log shows the id."""
-    headers = {"X-Request-Id": f"req_1 {CANARY}"}
-    refused = await error_of(
-        connections, ApiRefused, replying("", 503, headers=headers)
-    )
-    assert refused.request_id == ""
-
-
-@pytest.mark.parametrize("code", [0, "0", 200, "200", "", None])
-async def test_code_of_a_portal_that_is_no_failure(
-    connections: Connections, code: object
-) -> None:
-    body = json.dumps({"code": code, "msg": "success", "data": {}})
-    await error_of(connections, UnreadableAnswer, replying(body))

@@ -57,11 +57,13 @@ class Failing(Connections):
         super().__init__()
         self.status = status
         self.sent_at: list[float] = []
+        self.limits: set[Timeouts] = set()
 
     @asynccontextmanager
-    async def request(self, *_: Any) -> AsyncIterator[Any]:
+    async def request(self, *given: Any) -> AsyncIterator[Any]:
         """Fail: without an answer, or with a bad status."""
         self.sent_at.append(asyncio.get_running_loop().time())
+        self.limits.add(given[3].timeouts)
         if not self.status:
             raise ConnectionFailed("No.")
         raise ApiRefused("No.", Failure(self.status))
@@ -87,3 +89,4 @@ def test_cancellation_is_sent_three_times_at_the_most(
     run_skipping(connections.post_quietly(ENDPOINT, "/responses/resp_1/cancel"))
 
     assert connections.sent_at == pytest.approx(sent_at)
+    assert connections.limits == {Timeouts(connect=10, first_event=20)}

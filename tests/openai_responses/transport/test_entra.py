@@ -123,7 +123,8 @@ async def test_after_a_failure_the_token_is_used_for_a_while(
 
 async def test_those_who_wait_for_a_failure_share_it(credential: Credential) -> None:
     """Entra may take half a minute to say no; the twentieth would wait for ten minutes."""
-    credential.failure = "No identity.\nclient_secret=abcdef123456 was refused"
+    # Azure's package lists what each kind of identity said.
+    credential.failure = "No identity.\nclient_secret=abcdef123456 was refused" * 99
     tokens = EntraTokens()
     asked = [tokens.token(SCOPE) for _ in range(20)]
 
@@ -133,6 +134,7 @@ async def test_those_who_wait_for_a_failure_share_it(credential: Credential) -> 
     assert "issued no token for this server" in str(refusals[0])
     assert "No identity." in str(refusals[0])
     assert "abcdef123456" not in str(refusals[0])
+    assert len(str(refusals[0])) < 500
     assert credential.tries == 1
     credential.failure = ""  # who comes later asks again
     assert await tokens.token(SCOPE) == "token-1"
@@ -156,14 +158,6 @@ async def test_scope_of_each_cloud() -> None:
         "https://gateway.example/v1": "com",
     }.items():
         assert entra_scope(Endpoint(address, "")) == scope.format(cloud), address
-
-
-async def test_reason_of_a_refusal_has_a_limit(credential: Credential) -> None:
-    """Azure's package lists what each kind of identity said."""
-    credential.failure = "No identity. " * 1_000
-    with pytest.raises(InvalidRequest) as refused:
-        await EntraTokens().token(SCOPE)
-    assert len(str(refused.value)) < 500
 
 
 async def test_clock_that_is_set_back_keeps_no_token_alive(

@@ -180,6 +180,7 @@ CAUSE = {"error": {"code": "c"}}
         ("error", {"message": "m"}, ApiError(message="m")),
         ("", {"type": "response.error", "error": {"code": "c"}}, ApiError("c")),
         ("", {"type": "response.error", "response": CAUSE}, ApiError("c")),
+        ("", {"type": "response.error", "message": "m"}, ApiError(message="m")),
         ("", {"object": "chat.completion.chunk", "error": "m"}, ApiError(message="m")),
         # The flat one's `type` says nothing about the cause; the nested one's does.
         ("", {"type": "error", **FIELDS}, ApiError("c", None, "p", "m")),
@@ -289,6 +290,8 @@ def test_partial_picture_has_its_format() -> None:
 
     assert event == PartialImage(2, "aGk=", "webp")
     assert typed(type=name, **drawn) == PartialImage(2, "aGk=", "")
+    with pytest.raises(MalformedEvent):
+        typed(type=name, **{**drawn, "partial_image_b64": 1})
 
 
 @pytest.mark.parametrize(
@@ -400,8 +403,13 @@ def test_places_in_other_forms_are_read(form: Callable[[int], object]) -> None:
     part = {"type": "output_text", "text": "Hi"}
     name = "response.content_part.done"
 
-    assert typed(type=DELTA, delta="Hi", **text) == TextDelta(3, "text", 1, "Hi")
+    for places in (text, {**text, "output_index": 3}, {**text, "content_index": 1}):
+        delta = typed(type=DELTA, delta="Hi", **places)
+        assert delta == TextDelta(3, "text", 1, "Hi")
     assert typed(type=name, part=part, **text) == PartDone(3, "text", 1, "Hi")
+    assert typed(type=name, part=part) == PartDone(-1, "text", 0, "Hi")
+    for odd in ("odd", ["output_text"]):
+        assert typed(type=name, part={**part, "type": odd}) is None
     item = typed(type="response.output_item.done", item=ITEM, output_index=form(3))
     assert item == ItemDone(3, ITEM)
 
@@ -451,6 +459,8 @@ def test_end_whose_response_is_not_inside_of_it() -> None:
     """So cursor2api wrote it, with the type in the name alone (its change 115)."""
     sent = ServerSentEvent("response.completed", json.dumps(RESPONSE))
     assert parse_event(sent) == FinalResponse("completed", RESPONSE)
+    both = typed(type="response.completed", response=RESPONSE, output=["other"])
+    assert both == FinalResponse("completed", RESPONSE)
 
 
 def test_id_that_is_no_text_is_that_of_the_call() -> None:

@@ -122,7 +122,7 @@ def test_stream_whose_blank_lines_a_proxy_stripped(
     end: bytes, *, has_names: bool
 ) -> None:
     """Data after a whole JSON object cannot belong to it, nor does an event have two names."""
-    rows = [("a", '{"n": 1}'), ("b", '{"n": {}}'), ("c", "[DONE]")]
+    rows = [("a", '{"n": 1}'), ("b", ' {"n": {}} '), ("c", "[DONE]")]
     lines: list[bytes] = []
     for name, data in rows:
         lines += [f"event: {name}".encode()] if has_names else []
@@ -139,7 +139,7 @@ def test_stream_whose_blank_lines_a_proxy_stripped(
     [
         (b'data: {"a":\ndata: {}}\n\n', event('{"a":\n{}}')),
         (b'data: {"a": 1}\nevent: x\n\n', event('{"a": 1}', "x")),
-        (b'data: {"a": 1}\ndata: \n\n', event('{"a": 1}\n')),
+        (b'event: x\ndata: {"a": 1}\ndata: \n\n', event('{"a": 1}\n', "x")),
         (b"data: {a}\ndata: {b}\n\n", event("{a}\n{b}")),
     ],
 )
@@ -163,6 +163,11 @@ _CUTS = st.lists(st.floats(0, 1), max_size=8)
     cuts=_CUTS,
 )
 @example(lines=[("data: {}", "\r"), ("", "\r\n"), ("data", "\n")], tail="", cuts=[0.8])
+@example(
+    lines=[("data: 1", "\n"), ("event: a", "\n"), ("data: 2", "\n"), ("", "\n")],
+    tail="",
+    cuts=[0.31],  # in front of what would be an event of its own
+)
 def test_chunks_do_not_matter(
     lines: list[tuple[str, str]], tail: str, cuts: list[float]
 ) -> None:
@@ -186,6 +191,7 @@ _PARTS = st.one_of(st.just(_USUAL), st.sampled_from(_UNUSUAL))
 @given(
     parts=st.lists(_PARTS), tail=st.sampled_from(["", "event: a", "event: a\ndata: b"])
 )
+@example(parts=["event: a\ndata: 1\rdata: 2\n\n"], tail="")
 def test_usual_events_are_read_as_line_by_line(parts: list[str], tail: str) -> None:
     """Events that are found by one search are those that their lines would give."""
     text = ("".join(parts) + tail).encode()

@@ -80,8 +80,11 @@ async def test_purpose_of_a_file_is_one_that_the_server_knows(
     assert b'name="purpose"\r\n\r\n' + purpose + b"\r\n" in body
 
 
-async def test_an_answer_without_an_id_is_none(connections: Connections) -> None:
-    async with Upstream(replying(b"{}")) as upstream:
+@pytest.mark.parametrize("body", [b"{}", b"[]"])
+async def test_an_answer_without_an_id_is_none(
+    connections: Connections, body: bytes
+) -> None:
+    async with Upstream(replying(body)) as upstream:
         with pytest.raises(UnreadableAnswer):
             await upload_file(
                 upstream.endpoint, connections, "a", b"a", Deadlines(Timeouts())
