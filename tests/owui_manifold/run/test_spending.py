@@ -533,23 +533,33 @@ async def test_usage_is_told_to_no_model(form: str, desk: Desk) -> None:
     assert "school.example" not in sent
 
 
+FIRST_FILE = "/api/v1/files/file-1/content"
+
+
 @pytest.mark.parametrize(
-    ("chat_id", "most_bytes", "is_linked", "words"),
+    ("user", "chat_id", "most_bytes", "is_linked", "words"),
     [
-        ("chat-1", 1000, True, ".csv](/api/v1/files/file-1/content): 1 line "),
-        ("temporary:1", 1000, False, ".csv](/api/v1/files/file-1/content): 1 line "),
-        ("chat-1", 1, None, "```csv"),
-        ("channel:1", 1000, None, "```csv"),
+        ("user-1", "chat-1", 1000, True, f".csv]({FIRST_FILE}): 1 line "),
+        ("user-1", "temporary:1", 1000, False, f".csv]({FIRST_FILE}): 1 line "),
+        ("user-1", "chat-1", 1, None, "```csv"),
+        ("user-1", "channel:1", 1000, None, "```csv"),
+        ("gone@example.com", "chat-1", 1000, None, "```csv"),
     ],
-    ids=["row", "temporary", "refused by the host", "channel"],
+    ids=["row", "temporary", "refused by the host", "channel", "no user"],
 )
 async def test_page_gets_usage_in_a_file(
-    chat_id: str, most_bytes: int, is_linked: bool | None, words: str, desk: Desk
+    user: str,
+    chat_id: str,
+    most_bytes: int,
+    is_linked: bool | None,
+    words: str,
+    desk: Desk,
 ) -> None:
     """It is the user's own, and goes with a chat that the host stores."""
     desk.host.files.most_bytes = most_bytes
-    await spent(SPENT)
-    given = {"__metadata__": {**IDS, "chat_id": chat_id}}
+    await spent(SPENT._replace(user_id=user))
+    metadata = {**IDS, "chat_id": chat_id}
+    given: Json = {"__user__": {**USER, "id": user}, "__metadata__": metadata}
     told = grown(await desk.ask("/usage 90d csv", **given))
 
     assert words in told
