@@ -370,6 +370,12 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
     message = await desk.refusal(**ADMIN)
     assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
+    requests = len(desk.bodies)
+    await desk.chunks({**body, "model": "my_pipe.mine"})  # of which nothing is known
+    assert desk.bodies[requests]["reasoning"]["effort"] == "low"
+    desk.limit({"efforts": ["minimal"]})
+    assert "effort" in await desk.refusal()  # the model has no such one
+
 
 async def test_log_says_what_limits_took(
     caplog: pytest.LogCaptureFixture, desk: Desk
