@@ -54,6 +54,30 @@ def test_answers_for_clients_have_ids_of_their_own() -> None:
     assert {head["model"] for head in heads} == {"m"}
 
 
+CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("wish", "event", "shown"),
+    [
+        (
+            "wants_usage_chunk",
+            RunDone(COMPLETED, USAGE, output=(SAID,)),
+            "'choices': []",
+        ),
+        ("reads_older_calls", RunDone(COMPLETED, output=(CALL,)), "'function_call': {"),
+        ("wants_format", TextDelta(0, "refusal", 0, "No."), "'refusal': 'No.'"),
+    ],
+)
+def test_stream_has_the_form_that_its_client_reads(
+    wish: str, event: Any, shown: str
+) -> None:
+    wishing = client_view(ChatCaller(**{wish: True}))
+
+    assert shown in str([*wishing.render(event)])
+    assert shown not in str([*client_view(CLIENT).render(event)])
+
+
 @pytest.mark.parametrize(
     ("ended", "has_advice", "error"),
     [
