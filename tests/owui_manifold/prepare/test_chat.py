@@ -136,8 +136,8 @@ async def test_words_of_others_are_those_that_the_page_shows(
     assert prepared.request.input == [user(words)]
 
 
-async def test_chat_becomes_a_request() -> None:
-    """Everything at its place, nothing stored at the API."""
+async def test_chat_becomes_a_request(host: StandInHost) -> None:
+    """Everything at its place, nothing stored at the API, no prompt looked up."""
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
 
@@ -156,6 +156,7 @@ async def test_chat_becomes_a_request() -> None:
         "max_output_tokens": 100,
         "truncation": "disabled",
     }
+    assert host.models.reads == []
 
 
 @pytest.mark.parametrize(
