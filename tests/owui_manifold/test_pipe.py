@@ -616,13 +616,20 @@ async def test_title_of_a_check_that_cannot_be_made_is_none(
     assert result["choices"][0]["message"]["content"] == ""
 
 
+@pytest.mark.parametrize("away", [0, 3])
 async def test_rounds_of_an_answer_that_ends_at_once_are_not_stored_twice(
-    desk: Desk,
+    away: int, desk: Desk
 ) -> None:
     """Open WebUI stores the whole answer then, and each write takes the whole chat."""
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
     message_row(desk.host)
-
-    chunks = await desk.chunks(chat("sim:tool-twice", tools=[TOOL]), **with_tool())
+    chunks: list[Json] = []
+    body = chat("sim:tool-twice", tools=[TOOL])
+    async with aclosing(await desk.answer(body, **with_tool())) as answer:
+        async for chunk in answer:
+            chunks.append(chunk)
+            if done_types(chunks)[-1:] == ["message"]:
+                desk.host.chats.away = away  # which takes longer than a second
 
     assert done_types(chunks).count("function_call_output") == 2
     assert desk.host.chats.saved == []

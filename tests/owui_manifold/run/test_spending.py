@@ -360,13 +360,20 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
         {"efforts": ["none", "low"], "tools": ["file_search"]},
         {"role": "admin", "models": ["gpt-6-*"]},
     )
-    desk.set_valves(ENABLE_WEB_SEARCH=True, MAP_WEB_SEARCH=True)
+    lacking = '{"gpt-5.6-sol": {"lacks": ["file_search"]}}'
+    desk.set_valves(
+        ENABLE_WEB_SEARCH=True,
+        MAP_WEB_SEARCH=True,
+        FILE_SEARCH_VECTOR_STORES="vs_1",
+        MODEL_OVERRIDES_JSON=lacking,
+    )
     body = chat("Hi", reasoning_effort="high")
 
     assert not errors(await desk.chunks(body))
     sent = desk.sent
     assert sent["reasoning"]["effort"] == "low"
-    assert "web_search" not in str(sent.get("tools"))
+    assert "tools" not in sent
+    desk.set_valves(FILE_SEARCH_VECTOR_STORES="")
     message = await desk.refusal(**ADMIN)
     assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
 
