@@ -197,20 +197,25 @@ async def test_stopped_answer_is_estimated(desk: Desk) -> None:
 
 
 async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) -> None:
-    """Results of tools, instructions and tools are read, too; a picture is no text."""
+    """Results of tools, instructions and tools are read, too; pictures are no text."""
     body = chat("Rain?", "", "sim:slow", tools=[TOOL])
     call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
     large = data_url(PNG + bytes(30_000), "image/png")
     picture = {"type": "image_url", "image_url": {"url": large}}
     table = data_url(b"rain " * 800, "text/csv")
-    file = {"type": "file", "file": {"filename": "a.csv", "file_data": table}}
+    scan = data_url(b"%PDF-" + bytes(30_000), "application/pdf")
+    files = [
+        {"type": "file", "file": {"filename": name, "file_data": data}}
+        for name, data in (("a.csv", table), ("b.pdf", scan))
+    ]
+    question = [{"type": "text", "text": "sim:slow"}, picture, *files]
     [asked, answered, stopped] = body["messages"]
     body["messages"] = [
         {"role": "system", "content": "word " * 4_000},
         asked,
         {**answered, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain " * 8_000},
-        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture, file]},
+        {**stopped, "content": question},
     ]
     answer = await desk.answer(body)
     await anext(answer)
