@@ -81,7 +81,7 @@ async def test_only_an_own_chat_with_a_row_is_read(host: StandInHost) -> None:
     assert await read_chat("chat-1", "user-1") == {"title": "Rain"}
     assert await read_chat("chat-1", "user-2") is None
     assert await read_chat("chat-2", "user-1") is None
-    host.chats.rows["chat-1"] = Row("user-1", None)
+    host.chats.rows["chat-1"] = Row("user-1", "nothing that a chat is")
     assert await read_chat("chat-1", "user-1") is None
     host.provide("env")  # it does not say where its database is
     assert await read_chat("chat-2", "user-1") is None
