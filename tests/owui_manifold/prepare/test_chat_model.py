@@ -8,15 +8,7 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import chunks_of, statuses
-from calls.sample import (
-    IDS,
-    SAVED,
-    USER,
-    call_of,
-    chat,
-    host_context,
-    valves_for,
-)
+from calls.sample import IDS, SAVED, USER, call_of, chat, host_context, valves_for
 from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
@@ -79,10 +71,7 @@ async def test_the_first_of_its_models_that_answered_goes_on(desk: Desk) -> None
 async def test_what_counts_is_the_model_that_was_chosen() -> None:
     """Its window, what it refused before, what it can draw."""
     overrides = {SMALL: {"context_window": 1234, "lacks": ["image_generation"]}}
-    valves = Valves(
-        API_KEY="sk-1",
-        MODEL_OVERRIDES_JSON=json.dumps(overrides),
-    )
+    valves = Valves(API_KEY="sk-1", MODEL_OVERRIDES_JSON=json.dumps(overrides))
     meta = {"filterIds": ["openai_responses_images"]}
     host = host_context(metadata={**IDS, "model": {"info": {"meta": meta}}})
     call = call_of(
