@@ -58,23 +58,29 @@ CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
 
 
 @pytest.mark.parametrize(
-    ("wish", "event", "shown"),
+    ("caller", "event", "shown"),
     [
         (
-            "wants_usage_chunk",
+            ChatCaller(wants_usage_chunk=True),
             RunDone(COMPLETED, USAGE, output=(SAID,)),
             "'choices': []",
         ),
-        ("reads_older_calls", RunDone(COMPLETED, output=(CALL,)), "'function_call': {"),
-        ("wants_format", TextDelta(0, "refusal", 0, "No."), "'refusal': 'No.'"),
+        (
+            ChatCaller(reads_older_calls=True),
+            RunDone(COMPLETED, output=(CALL,)),
+            "'function_call': {",
+        ),
+        (
+            ChatCaller(wants_format=True),
+            TextDelta(0, "refusal", 0, "No."),
+            "'refusal': 'No.'",
+        ),
     ],
 )
 def test_stream_has_the_form_that_its_client_reads(
-    wish: str, event: Any, shown: str
+    caller: ChatCaller, event: Any, shown: str
 ) -> None:
-    wishing = client_view(ChatCaller(**{wish: True}))
-
-    assert shown in str([*wishing.render(event)])
+    assert shown in str([*client_view(caller).render(event)])
     assert shown not in str([*client_view(CLIENT).render(event)])
 
 
