@@ -2,22 +2,18 @@
 
 import pytest
 
-from agents.sample import KeptLog
 from manifold.request_settings import (
     call_limits,
     chosen_tags,
-    log_unsent_parameters,
     request_timeouts,
     settings_of_valves,
 )
 from openai_responses.endpoint import DEFAULT_BASE_URL, Endpoint
 from openai_responses.models.resolve import resolve_model
-from openai_responses.recent_texts import RecentTexts
-from openai_responses.requests.build import Settings, build_request
+from openai_responses.requests.build import Settings
 from openai_responses.transport.deadlines import Timeouts
 from settings.expert_keys import ExpertKeys
 from settings.shared_valves import SharedValves
-from shells.caller import ChatCaller
 from shells.tool_valves import ToolTimeouts
 
 AZURE = "https://name.openai.azure.com/openai/v1"
@@ -67,22 +63,6 @@ def test_what_nobody_chose_is_not_sent() -> None:
     assert not closed.stream
     assert closed.defaults["parallel_tool_calls"] is False
     assert not settings(streams=False).stream
-
-
-def test_what_is_asked_for_in_vain_is_logged_once() -> None:
-    log = KeptLog()
-    asked = {"seed": 1, "temperature": 1, "max_tokens": "x" * 99}
-    request = build_request(resolve_model("gpt-5.2"), "", [{}], {}, Settings())
-    logged = RecentTexts()
-    for _ in range(2):
-        log_unsent_parameters(log, ChatCaller(user_id="u-1"), asked, request, logged)
-
-    names, value = log.lines
-    assert names == (
-        "left out of requests of user u-1: max_output_tokens (not taken by gpt-5.2), "
-        "seed (not known to the API), temperature (not taken by gpt-5.2)"
-    )
-    assert value.startswith("user u-1: The setting max_output_tokens cannot be sent")
 
 
 def test_calls_at_once_share_five_times_the_time_of_one() -> None:
