@@ -28,6 +28,7 @@ from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.transport.stream import TextDelta
 from owui_administration.filter import Filter
+from owui_administration.telemetry import Telemetry
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_chat.commands import without_commands
 from owui_chat.messages import parse_messages
@@ -136,6 +137,28 @@ async def test_filter_is_told_the_kind_of_an_event_alone(
     event: RunEvent, words: EventWords
 ) -> None:
     assert event_words(event) == words
+
+
+async def test_filter_observes_the_run_at_its_server_and_its_tools(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+
+    def observe_run(_: Telemetry, events: object, *facts: object) -> object:
+        told.extend(facts)
+        return events
+
+    async def observe_tool(_: Telemetry, name: str, work: Any, failed: Any) -> object:
+        result = await work
+        told.extend((name, failed(result)))
+        return result
+
+    monkeypatch.setattr(Telemetry, "observe_run", observe_run)
+    monkeypatch.setattr(Telemetry, "observe_tool", observe_tool)
+    await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
+
+    model = ["gpt-5.6-sol", "127.0.0.1", event_words]
+    assert told == [*model, "get_weather", False]
 
 
 async def test_nothing_is_counted_without_the_valve(
