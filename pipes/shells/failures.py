@@ -88,7 +88,7 @@ def _report_failure(
     category = api_word(notice.category)
     if category:
         ids.append(f"category {category}")
-    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    answer = server_message(log, f"{trace.subject} {error.message}")
     # Without an answer, our own message is all that says why.
     cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
     ending = advised_ending(ended.ending, shell)

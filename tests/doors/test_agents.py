@@ -695,14 +695,17 @@ async def test_the_log_says_what_is_asked_for_and_not_sent(
 ) -> None:
     """Once for a caller, with the reason of each."""
     caplog.set_level(logging.INFO)
-    question = Question("sim:short", body={"temperature": 0.5, "stop": ["x"]})
+    asked = {"temperature": 0.5, "stop": ["x"], "max_tokens": "many"}
+    question = Question("sim:short", body=asked)
     turns = await door.talk(question, question)
 
     assert not {"temperature", "stop"} & turns[0].sent.keys()
     [line] = [text for text in caplog.messages if "left out of requests of" in text]
     assert line.endswith(
-        "user user-1: stop (not known to the API), temperature (not taken by gpt-6.1-sol)"
+        "user user-1: max_output_tokens (not taken by gpt-6.1-sol), stop (not known to "
+        "the API), temperature (not taken by gpt-6.1-sol)"
     )
+    assert caplog.text.count("The setting max_output_tokens cannot be sent") == 1
 
 
 async def test_the_log_has_figures_and_no_words(

@@ -109,9 +109,11 @@ def test_slow_models_may_be_silent_for_long(name: str, silence: float) -> None:
         (True, None),
         (["<a>", "</a>"], ["<a>", "</a>"]),
         ([" ", "</a>"], None),
-        (["<a>", ""], None),
+        (["<a>", " "], None),
         (["a" * 100, "b"], ["a" * 100, "b"]),
         (["a" * 101, "b"], None),
+        (["a", "b" * 101], None),
+        ("<a>", None),
     ],
 )
 def test_tags_are_a_pair_of_words(given: object, tags: list[str] | None) -> None:

@@ -54,6 +54,36 @@ def test_answers_for_clients_have_ids_of_their_own() -> None:
     assert {head["model"] for head in heads} == {"m"}
 
 
+CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+
+
+@pytest.mark.parametrize(
+    ("caller", "event", "shown"),
+    [
+        (
+            ChatCaller(wants_usage_chunk=True),
+            RunDone(COMPLETED, USAGE, output=(SAID,)),
+            "'choices': []",
+        ),
+        (
+            ChatCaller(reads_older_calls=True),
+            RunDone(COMPLETED, output=(CALL,)),
+            "'function_call': {",
+        ),
+        (
+            ChatCaller(wants_format=True),
+            TextDelta(0, "refusal", 0, "No."),
+            "'refusal': 'No.'",
+        ),
+    ],
+)
+def test_stream_has_the_form_that_its_client_reads(
+    caller: ChatCaller, event: Any, shown: str
+) -> None:
+    assert shown in str([*client_view(caller).render(event)])
+    assert shown not in str([*client_view(CLIENT).render(event)])
+
+
 @pytest.mark.parametrize(
     ("ended", "has_advice", "error"),
     [

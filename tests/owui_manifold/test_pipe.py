@@ -187,23 +187,6 @@ async def test_rules_for_tools_keep_the_host_from_its_legacy_way(
     assert ("lets no tool run" not in caplog.text) is is_asked
 
 
-MERGING: Json = {**PLAIN, "__task__": "moa_response_generation"}
-
-
-async def test_merged_answers_stream_as_the_page_reads_them(desk: Desk) -> None:
-    """In `choices[0].delta.content`, from the model that the person chose."""
-    desk.set_valves(TASK_MODEL="gpt-6-luna")
-
-    chunks = await desk.ask("sim:chat,delay=100", **MERGING)
-
-    texts = [chunk for chunk in chunks if plain_text([chunk])]
-    assert len(texts) > 1
-    assert plain_text(chunks).startswith("This is turn 1.")
-    assert chunks[-1]["choices"][0]["finish_reason"] == "stop"
-    [request] = desk.sim.requests
-    assert (request.body["model"], request.body["stream"]) == ("gpt-5.6-sol", True)
-
-
 async def test_users_valves_are_read_from_the_user(desk: Desk) -> None:
     """As the host passes them; anything else counts as nothing chosen."""
     chosen = {**USER, "valves": UserValves(REASONING_EFFORT="low")}
@@ -616,13 +599,20 @@ async def test_title_of_a_check_that_cannot_be_made_is_none(
     assert result["choices"][0]["message"]["content"] == ""
 
 
+@pytest.mark.parametrize("away", [0, 3])
 async def test_rounds_of_an_answer_that_ends_at_once_are_not_stored_twice(
-    desk: Desk,
+    away: int, desk: Desk
 ) -> None:
     """Open WebUI stores the whole answer then, and each write takes the whole chat."""
+    vars(sys.modules["open_webui.env"])["DATABASE_URL"] = POSTGRES
     message_row(desk.host)
-
-    chunks = await desk.chunks(chat("sim:tool-twice", tools=[TOOL]), **with_tool())
+    chunks: list[Json] = []
+    body = chat("sim:tool-twice", tools=[TOOL])
+    async with aclosing(await desk.answer(body, **with_tool())) as answer:
+        async for chunk in answer:
+            chunks.append(chunk)
+            if done_types(chunks)[-1:] == ["message"]:
+                desk.host.chats.away = away  # which takes longer than a second
 
     assert done_types(chunks).count("function_call_output") == 2
     assert desk.host.chats.saved == []

@@ -1,8 +1,6 @@
 """Agents in the pipe: strategies as models, and the switch that makes one of a model."""
 
 import json
-from collections.abc import AsyncGenerator
-from contextlib import aclosing
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +19,7 @@ from calls.valves import expert
 from openai_responses.items import message_text
 from owui_chat.render.chunks import METADATA_KEY
 from simulator import Simulator
-from stand_in.host import close_connections, host_callable
+from stand_in.host import host_callable
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -32,14 +30,6 @@ AGENT = "my_pipe.gpt5_function_calling"
 ADMIN: Json = {**USER, "role": "admin"}
 WEATHER: Any = TOOL["function"]
 SWITCH: Json = {"openai_responses": {"version": 1, "agent": True}}
-
-
-POLICIES = (
-    "<persistence>",
-    "<context_gathering>",
-    "<uncertainty_and_ambiguity>",
-    "<tool_preamble>",
-)
 
 
 class Weather:
@@ -109,21 +99,6 @@ def metadata_of(chunks: list[Json]) -> list[Json]:
     """The metadata that the host stores with status lines."""
     lines = host_events(chunks, "status")
     return [line["execution_metadata"] for line in lines if "action" in line]
-
-
-async def test_a_strategy_is_a_model_with_policies(desk: Desk) -> None:
-    """The model of AGENT_JSON answers; the policies follow the system prompt (R7)."""
-    configure(desk, model="gpt-5.2", instruction="You know the lake.")
-    body = asked("Hi", "my_pipe.gpt5_react")
-    body["messages"].insert(0, {"role": "system", "content": "Answer in French."})
-
-    await desk.chunks(body, **given())
-
-    sent = desk.sent
-    assert sent["model"] == "gpt-5.2"
-    text = head(sent)
-    places = [text.index(part) for part in ("the lake", "in French", *POLICIES)]
-    assert places == sorted(places)
 
 
 async def test_a_plain_model_gets_no_policies(desk: Desk) -> None:
@@ -323,23 +298,6 @@ async def test_context_is_read_and_shown_as_sources(place: str, desk: Desk) -> N
     assert first["source"] == {"name": "Office", "url": "http://a.b"}
     assert first["document"] == ["Open 9 to 17."]
     assert second["source"] == {"name": "Context 2"}
-
-
-async def test_a_stopped_answer_tells_the_page_what_it_took(desk: Desk) -> None:
-    """Nothing more is asked of the server (R15)."""
-    answer = await desk.answer(
-        asked("sim:stall"), **given(), __event_emitter__=desk.emit
-    )
-    assert isinstance(answer, AsyncGenerator)
-    async with aclosing(answer) as chunks:
-        async for chunk in chunks:
-            if "delta" in chunk:
-                break
-    await close_connections(desk.pipe)
-
-    [line] = [event["data"] for event in desk.emitted if "action" in event["data"]]
-    assert line["description"].startswith("Interrupted after")
-    assert line["execution_metadata"]["ending"] == "cancelled"
 
 
 async def test_the_switch_makes_an_agent_of_the_model(desk: Desk) -> None:

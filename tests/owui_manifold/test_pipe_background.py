@@ -35,7 +35,9 @@ def _in_background(desk: Desk) -> None:
         ("o3-*, *-PRO ", "GPT-5.2-Pro", "auto", True),
         ("gpt-5.2-pro", "gpt-5.2-pro-2025-12-11", "auto", True),
         ("*", "gpt-5.2-pro", "strict", False),  # such a server stores nothing
+        ("gpt-5.2-2025-12-11", "gpt-5.2-2025-12-11-high", "auto", True),
         ("gpt-5-thinking", "gpt5_react", "auto", True),  # as AGENT_JSON names it
+        ("gpt5_react", "gpt5_react", "auto", True),
     ],
 )
 @pytest.mark.usefixtures("host")

@@ -225,19 +225,3 @@ async def test_program_gets_the_models_own_links(desk: Desk) -> None:
 
     assert "froze in 1963. ([harbour.example](https://www.harbour.example/" in text
     assert "[1]" not in text
-
-
-@pytest.mark.parametrize("name", ["включить_свет", "a" * 65])
-async def test_programs_function_is_called_by_its_own_name(
-    name: str, desk: Desk
-) -> None:
-    """The API gets a name that it takes; the program knows only its own."""
-    function = {**as_mapping(TOOL["function"]), "name": name}
-    body = chat("sim:tool", tools=[{"type": "function", "function": function}])
-
-    chunks = await desk.chunks(body, **PLAIN)
-
-    deltas = [chunk["choices"][0]["delta"] for chunk in chunks if chunk["choices"]]
-    [[call]] = [delta["tool_calls"] for delta in deltas if "tool_calls" in delta]
-    assert call["function"]["name"] == name
-    assert desk.sent["tools"][0]["name"] != name

@@ -130,24 +130,3 @@ async def test_nobody_else_sees_a_log(given: Json, scenario: str, desk: Desk) ->
     chunks = await desk.ask(f"sim:{scenario}", **given)
 
     assert not host_events(chunks, "source")
-
-
-@pytest.mark.parametrize(
-    ("scenario", "events"),
-    [
-        ("chat", ["responses_api_request", "responses_api_success"]),
-        ("cut", ["responses_api_request", "responses_api_error"]),
-    ],
-)
-async def test_audit_log_of_one_answer(
-    scenario: str, events: list[str], desk: Desk, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Two lines, without a word of the chat."""
-    desk.set_valves(EXPERT_JSON=expert(audit_log=True), LOG_LEVEL="ERROR")
-
-    await desk.ask(f"my secret diary sim:{scenario}")
-
-    lines = [record.getMessage() for record in caplog.records]
-    assert [line.split('"')[3] for line in lines] == events
-    assert "diary" not in caplog.text
-    assert desk.sim.api_key not in caplog.text

@@ -37,19 +37,20 @@ async def test_check_answers_an_administrator(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "caller"),
+    ("texts", "caller"),
     [
-        pytest.param("/check", NATIVE, id="of a user"),
-        pytest.param("What does /check do?", asked_by(ADMIN), id="in the middle"),
+        pytest.param(["/check"], NATIVE, id="of a user"),
+        pytest.param(["What does /check do?"], asked_by(ADMIN), id="in the middle"),
+        pytest.param(["Hi", "/check"], asked_by(ADMIN), id="of the model"),
     ],
 )
 async def test_check_inside_a_message_goes_to_the_model(
-    desk: Desk, text: str, caller: dict[str, Any]
+    desk: Desk, texts: list[str], caller: dict[str, Any]
 ) -> None:
     """A check is an administrator's, and a message of its own."""
-    await desk.ask(text, **caller)
+    await desk.ask(*texts, **caller)
 
-    assert text in str(desk.sent["input"])
+    assert texts[0] in str(desk.sent["input"])
 
 
 async def test_a_switch_of_the_composer_holds_for_its_message(desk: Desk) -> None:

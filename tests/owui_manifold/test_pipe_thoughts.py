@@ -7,7 +7,7 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import errors, stored
-from calls.sample import IDS, TOOL, USER, chat
+from calls.sample import TOOL, chat
 from calls.tools import with_tool
 from openai_responses.items import item_texts
 from owui_chat.storage.markers import strip_markers
@@ -52,32 +52,6 @@ def kept_items(chunks: list[Json]) -> list[Json]:
 
 def kinds(items: list[tuple[str, str]]) -> list[str]:
     return [kind for kind, _ in items]
-
-
-@pytest.mark.parametrize(
-    ("chosen", "shown"),
-    [
-        (None, "reasoning"),
-        (False, "message"),
-        (["<think>", "</think>"], "reasoning"),
-        (["[THINK]", "[/THINK]"], "message"),
-        (["<think>", ""], "reasoning"),
-        (["a" * 101, "[/b]"], "reasoning"),  # no tag: each piece is compared with it
-        (["a", "b" * 101], "reasoning"),
-        (["a" * 100, "b" * 100], "message"),
-        ("<think>", "reasoning"),
-    ],
-)
-async def test_reasoning_tags_of_the_chat(
-    desk: Desk, chosen: object, shown: str
-) -> None:
-    """Open WebUI's parameter says which tags there are, or that there are none."""
-    behind(desk, "tagged")
-    metadata = {**IDS, "params": {"reasoning_tags": chosen}}
-    given: Json = {"__user__": USER, "__metadata__": metadata}
-    chunks = await desk.ask("sim:chat", **given)
-
-    assert shown_items(chunks)[0][0] == shown
 
 
 @pytest.mark.parametrize(

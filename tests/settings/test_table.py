@@ -10,6 +10,7 @@ from owui_manifold.call.valves import UserValves, Valves
 from settings.shared_valves import SHARED, SharedValves
 from settings.table import (
     StoredValves,
+    describe,
     key,
     key_at_pipelines,
     page_order,
@@ -74,6 +75,8 @@ def test_each_door_has_its_words() -> None:
         "A sealed key. Example: `env:KEY`.",
     )
     assert pipe["AFTER_PROXY"] == "Behind it. Default: on."
+    row = rows_of(Door)["AFTER_PROXY"]
+    assert describe(row, False, "pipe") == "Behind it. Default: off."
     assert (pipe["NEW"], pipelines["NEW"]) == ("A new one. Default: `5`.", "A new one.")
     fields = Door.model_json_schema()["properties"]
     assert fields["KEY"]["description"] == pipe["KEY"]
@@ -121,6 +124,7 @@ class Keys(BaseModel):
 
     tries: int = key(2, "How often.", bounds=(0, 5))
     opens: str = key("", "What the pipe opens.", pipelines="What the agents open.")
+    plain: str = ""
 
 
 class OtherKeys(Keys):
@@ -138,6 +142,7 @@ def test_a_key_has_its_bounds_at_both_doors(
     keys: type[Keys], default: int, text: str
 ) -> None:
     """Its text tells them; the default and the words may differ."""
+    assert rows_of(keys).keys() == {"tries", "opens"}
     assert keys().tries == default
     assert keys.model_fields["tries"].description == "How often, 0 to 5."
     assert keys.model_fields["opens"].description == text

@@ -1,11 +1,8 @@
 """What the log says about settings that a caller may not have."""
 
-import pytest
-
 from openai_responses.recent_texts import RecentTexts
 from shells.answer_log import AnswerLog, LogLevel
-from shells.caller import MAY_SET_KEY, PERMISSION_ADVICE, ChatCaller, log_left_out
-from shells.valve_texts import unknown_words
+from shells.caller import PERMISSION_ADVICE, ChatCaller, log_left_out
 
 
 class LinesOfLog(AnswerLog):
@@ -50,22 +47,3 @@ def test_line_has_an_end_whatever_a_caller_sends() -> None:
     assert line.startswith("INFO left out of requests of user u-1: ")
     assert line.count("(unknown)") == 50
     assert line.endswith("49" + "x" * 58 + " (unknown)")
-
-
-LONG_WORD = "w" * 41
-UNKNOWN = "EXPERT_JSON, caller_may_set, contains unknown names"
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["tools", LONG_WORD], ""),
-        ([], ""),
-        (["tols", "tools", "all"], f"{UNKNOWN}: all, tols. Look."),
-        (["x" * 99], f"{UNKNOWN}: {'x' * 40}. Look."),
-    ],
-)
-def test_unknown_permissions_are_reported(words: list[str], message: str) -> None:
-    """A misspelled word opens nothing."""
-    known = {"tools", LONG_WORD}
-    assert unknown_words(MAY_SET_KEY, words, known, "Look.") == message

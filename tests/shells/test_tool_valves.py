@@ -33,7 +33,7 @@ def test_rules_are_read(text: str, rules: list[tuple[str, Approval]]) -> None:
     [
         *("delete_*:ask", "delete_*: deny", "shell=maybe", "=ask", "a=ask=deny"),
         *("=yes", "deny", "ask=deny", "delete_* deny", "delete_*->deny", "delete_[ab"),
-        *('"delete_*"=deny', "a=deny; b=ask"),
+        *('"delete_*"=deny', "a=deny; b=ask", "delete " + "x" * 40),
     ],
 )
 def test_entry_that_cannot_be_read_lets_nothing_run_unasked(entry: str) -> None:
@@ -44,7 +44,7 @@ def test_entry_that_cannot_be_read_lets_nothing_run_unasked(entry: str) -> None:
     assert approver.rule_for("read_file") == "ask"
     assert approver.rule_for("delete_file") == "ask"
     assert approver.rule_for("shell") == "deny"
-    assert entry in problem
+    assert repr(entry[:40]) in problem  # they may paste anything
     assert "An administrator has to correct it in the valves of this pipe" in problem
 
 
@@ -76,7 +76,10 @@ def test_times_of_tools_are_read(
 
 @pytest.mark.parametrize(
     "entry",
-    ["crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"],
+    [
+        *("crawl_*", "a: 0", "a: -1", "a: 1e9", "a: nan", ": 5", "a b: 5", "a: 5: 6"),
+        "a" * 50,
+    ],
 )
 def test_unreadable_timeout_is_reported_and_others_apply(entry: str) -> None:
     text = f"default: 7, x: 5, {entry}"
@@ -84,5 +87,5 @@ def test_unreadable_timeout_is_reported_and_others_apply(entry: str) -> None:
 
     assert limits == (7, [("x", 5)])
     assert "TOOL_TIMEOUTS" in problem
-    assert repr(entry) in problem
+    assert repr(entry[:40]) in problem
     assert "in the valves of this pipe" in problem

@@ -27,6 +27,7 @@ WHOLE = {"tries": 5, "wait": 1, "mode": "b"}
         (" \n", {}, []),
         (json.dumps(WHOLE), WHOLE, []),
         ("[]", {}, ["VALVE is not a JSON object, so its defaults apply."]),
+        ("1" * 10_000, {}, ["VALVE is not JSON, so its defaults apply."]),
         ('{"tries": 6}', {"tries": 5}, ["`tries` cannot be 6. How often. 5 applies."]),
         ('{"wait": 0.5}', {"wait": 1}, ["`wait` cannot be 0.5. How long. 1 applies."]),
         ('{"wait": NaN}', {}, ["`wait` cannot be nan. How long. Otherwise."]),

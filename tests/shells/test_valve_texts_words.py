@@ -21,7 +21,7 @@ def test_name_fits_one_of_the_patterns() -> None:
 @pytest.mark.parametrize(
     ("words", "shown"),
     [
-        (["a", "b"], None),
+        (["a", "b", "k" * 41], None),
         (["a", "c"], "c"),
         (["x" * 99], "x" * 40),
         (list("jihgfedc"), "c, d, e, f, g"),
@@ -32,4 +32,4 @@ def test_message_about_unknown_words_has_an_end(
 ) -> None:
     """An administrator may paste anything."""
     message = f"VALVE contains unknown names: {shown}. Look." if shown else ""
-    assert unknown_words("VALVE", words, {"a", "b"}, "Look.") == message
+    assert unknown_words("VALVE", words, {"a", "b", "k" * 41}, "Look.") == message

@@ -91,6 +91,7 @@ OWN = UserValves(API_KEY=" sk-own\n")
         ("off", OWN, False, "sk-pipe"),
         ("allowed", OWN, False, "sk-own"),
         ("allowed", UserValves(API_KEY=" "), False, "sk-pipe"),
+        ("required", OWN, False, "sk-own"),
         ("required", OWN, True, "sk-own"),
         ("required", UserValves(), True, "sk-pipe"),
     ],

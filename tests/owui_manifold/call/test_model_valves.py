@@ -151,8 +151,9 @@ def test_prices_are_read_from_the_valve() -> None:
     """What is not given is not known."""
     text = '{"my-model": {"input": 2, "output": 8.5, "cached": 0}}'
     assert read_prices(text) == ({"my-model": ModelPrices(2, 0, None, 8.5)}, "")
-    text = '{"my-model": {"input": 2, "output": 8, "fast": 2}}'
-    assert prices_of(text)["my-model"].fast == 2
+    whole = ModelPrices(1, 2, 3, 4, fast=5, ultrafast=6)
+    given = {name: price for name, price in whole._asdict().items() if price}
+    assert prices_of(json.dumps({"m": given})) == {"m": whole}
     assert read_prices("  ") == ({}, "")
 
 

@@ -20,6 +20,7 @@ from owui_manifold.host.open_webui import (
     read_chat,
     require_floor,
     server_secret,
+    shown_messages,
     without_forbidden_search,
     write_chat_keys,
 )
@@ -80,12 +81,15 @@ async def test_only_an_own_chat_with_a_row_is_read(host: StandInHost) -> None:
     assert await read_chat("chat-1", "user-1") == {"title": "Rain"}
     assert await read_chat("chat-1", "user-2") is None
     assert await read_chat("chat-2", "user-1") is None
-    host.chats.rows["chat-1"] = Row("user-1", None)
+    host.chats.rows["chat-1"] = Row("user-1", "nothing that a chat is")
     assert await read_chat("chat-1", "user-1") is None
+    host.provide("env")  # it does not say where its database is
+    assert await read_chat("chat-2", "user-1") is None
 
 
+@pytest.mark.parametrize("reads", ["one's own", "somebody else's"])
 async def test_chat_that_could_not_be_read_is_read_again(
-    host: StandInHost, monkeypatch: pytest.MonkeyPatch
+    reads: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The host hides what its database reports: it seems to have no such chat.
 
@@ -93,14 +97,19 @@ async def test_chat_that_could_not_be_read_is_read_again(
     """
     host.provide("env", DATABASE_URL="postgresql://db")
     host.chats.away = 2
-    read = host.chats.get_chat_by_id_and_user_id
+    chat = {"title": "Rain", "history": {"messages": {"q": {}}}}
+    host.chats.rows["chat-1"] = Row("user-1", chat)
 
-    async def read_or_hide(chat_id: str, user_id: str) -> Any:
-        return None if host.chats.away else await read(chat_id, user_id)
+    async def read_or_hide(chat_id: str, *_: str) -> Any:
+        return None if host.chats.away else host.chats.rows[chat_id]
 
-    monkeypatch.setattr(host.chats, "get_chat_by_id_and_user_id", read_or_hide)
+    for name in ("get_chat_by_id_and_user_id", "get_chat_by_id"):
+        monkeypatch.setattr(host.chats, name, read_or_hide)
 
-    assert await read_chat("chat-1", "user-1") == {"title": "Rain"}
+    if reads == "one's own":
+        assert await read_chat("chat-1", "user-1") == chat
+    else:
+        assert await shown_messages("chat-1") == {"q": {}}
 
 
 async def test_only_the_given_key_is_written(host: StandInHost) -> None:
@@ -271,11 +280,11 @@ async def test_id_of_a_chat_is_quoted_in_a_header(host: StandInHost) -> None:
         ENABLE_FORWARD_USER_INFO_HEADERS=True,
         FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-Chat",
     )
-    context = host_context(metadata={"chat_id": "channel:\r\nX-Admin: ü"})
+    context = host_context(metadata={"chat_id": "channel:\r\nX-Admin: ü\ud83d"})
 
     headers = await identity_headers(context, "user-1")
 
-    assert headers == {"X-Chat": "channel:%0D%0AX-Admin:%20%C3%BC"}
+    assert headers == {"X-Chat": "channel:%0D%0AX-Admin:%20%C3%BC%3F"}
 
 
 async def test_statements_name_the_schema_of_the_host(

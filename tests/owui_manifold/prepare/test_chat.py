@@ -20,13 +20,14 @@ from calls.sample import (
 from calls.valves import expert
 from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, message_text
+from openai_responses.items import Item, message_text, text_message
 from openai_responses.loop.spending import Budget, EarlierSpending
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import format_marker
+from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.records import Record, message_key, write_records
 from owui_manifold.call.context import Caller
 from owui_manifold.call.valves import UserValves, Valves
@@ -136,8 +137,8 @@ async def test_words_of_others_are_those_that_the_page_shows(
     assert prepared.request.input == [user(words)]
 
 
-async def test_chat_becomes_a_request() -> None:
-    """Everything at its place, nothing stored at the API."""
+async def test_chat_becomes_a_request(host: StandInHost) -> None:
+    """Everything at its place, nothing stored at the API, no prompt looked up."""
     body = chat("Hi", max_tokens=100, reasoning_effort="high", stop=["x"])
     body["messages"].insert(0, {"role": "system", "content": "Be brief."})
 
@@ -156,6 +157,7 @@ async def test_chat_becomes_a_request() -> None:
         "max_output_tokens": 100,
         "truncation": "disabled",
     }
+    assert host.models.reads == []
 
 
 @pytest.mark.parametrize(
@@ -278,6 +280,34 @@ async def test_reasoning_is_sent_back_unless_it_must_stay_here(
     kinds = [item["type"] for item in prepared.request.input]
     assert kinds == ["message", *kept, "message", "message"]
     assert prepared.request.include == included
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+async def test_reasoning_that_an_answer_holds_is_sent_back(
+    is_replaced: bool, host: StandInHost
+) -> None:
+    """Also where that answer is written anew: the host sends it in front of the wish."""
+    record = Record(ULID, (SEALED,), "a0", Origin("gpt-5.6-sol", "127.0.0.1"))
+    item = record_item(ULID, write_records({ULID: record}, SIGN))
+    said = {**text_message("assistant", "Hello."), "id": "msg_1"}
+    output = [said, {**item, "before": "msg_1"}]
+    rows: Json = {
+        "q0": {"role": "user", "content": "Hi", "parentId": None},
+        "a0": {"role": "assistant", "parentId": "q0", "output": output},
+        "q1": {"role": "user", "content": "Be brief.", "parentId": "a0"},
+        "m-1": {"role": "assistant", "parentId": "q0" if is_replaced else "q1"},
+    }
+    ids = {"user_message_id": "q1"}
+    if is_replaced:
+        ids = {"user_message_id": "q0", "regeneration_message_id": "a0"}
+    host.chats.rows["chat-1"] = Row("user-1", {"history": {"messages": rows}})
+    context = host_context(metadata={**IDS, **ids})
+    body = chat("Hi", "Hello.", "Be brief.")
+
+    prepared = await build_chat_request(call_of(body, VALVES, host=context))
+
+    kinds = [item["type"] for item in prepared.request.input]
+    assert kinds == ["message", "reasoning", "message", "message"]
 
 
 async def test_task_is_one_short_request(host: StandInHost) -> None:

@@ -1,5 +1,6 @@
 """The model that answers, where it is not the one that was named."""
 
+import json
 from contextlib import nullcontext
 from typing import Any
 
@@ -7,11 +8,16 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import chunks_of, statuses
-from calls.sample import IDS, USER, chat, valves_for
+from calls.sample import IDS, SAVED, USER, call_of, chat, host_context, valves_for
+from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
 from openai_responses.models.resolve import resolve_model
+from openai_responses.repairs.finding import TriedRepair
+from openai_responses.repairs.request_repairs import LeaveOutParameter
 from owui_manifold.call.agent import AgentMode, check_agent_model
+from owui_manifold.call.valves import Valves
 from owui_manifold.pipe import Pipe
+from owui_manifold.prepare.chat import build_chat_request
 from simulator import Simulator
 from strategies.parameters import StrategyParameters
 
@@ -60,6 +66,27 @@ async def test_the_first_of_its_models_that_answered_goes_on(desk: Desk) -> None
     sent = [body["model"] for body in desk.bodies]
     assert sent == [LARGE, SMALL, LARGE]
     assert again == ["GPT-6.1 Sol answers: it began this chat."]
+
+
+async def test_what_counts_is_the_model_that_was_chosen() -> None:
+    """Its window, what it refused before, what it can draw."""
+    overrides = {SMALL: {"context_window": 1234, "lacks": ["image_generation"]}}
+    valves = Valves(API_KEY="sk-1", MODEL_OVERRIDES_JSON=json.dumps(overrides))
+    meta = {"filterIds": ["openai_responses_images"]}
+    host = host_context(metadata={**IDS, "model": {"info": {"meta": meta}}})
+    call = call_of(
+        chat("Hi"), valves, SAVED._replace(host_model="f.gpt-5-auto"), host=host
+    )
+    repair = LeaveOutParameter("stream")
+    scope = repair_scope(call.endpoint, SMALL, "user-1")
+    call.memory.repairs.learn(scope, TriedRepair(repair), lambda: False)
+
+    prepared = await build_chat_request(call)
+
+    assert prepared.request.model == SMALL
+    assert prepared.request.repairs == (repair,)
+    assert prepared.limits.context_window == 1234
+    assert "Images by OpenAI" not in str(prepared.request.input)
 
 
 GONE = '{"gpt-5-pro": {"shutdown": "2026-01-01"}}'

@@ -383,13 +383,18 @@ async def test_file_that_nobody_could_read_is_announced(host: StandInHost) -> No
 
 
 @pytest.mark.parametrize(
-    ("text", "is_told"), [("", True), ("Code, or what is said in it.", False)]
+    ("kind", "text", "is_told"),
+    [
+        ("video/mp4", "", True),
+        ("video/mp4", "Code, or what is said in it.", False),
+        ("text/csv", "", False),
+    ],
 )
 async def test_video_without_a_text_is_announced(
-    host: StandInHost, text: str, is_told: bool
+    host: StandInHost, kind: str, text: str, is_told: bool
 ) -> None:
     """The host keeps it for tools, and says nothing; code may have its type, too."""
-    video = {"name": "a.mp4", "content_type": "video/mp4"}
+    video = {"name": "a.mp4", "content_type": kind}
     file_id = host.files.add(b"mp4", "a.mp4", text=text)
     with_row(host, {"type": "file", "id": file_id, **video})
     context = host_context(metadata={"user_message_id": "q0"})

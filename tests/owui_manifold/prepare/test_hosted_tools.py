@@ -440,7 +440,10 @@ FILE_OPTIONS: Json = {
             json.dumps({**FILE_OPTIONS, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}),
             FILE_OPTIONS,
         ),
-        (json.dumps({**FILE_OPTIONS, "vector_store_ids": "vs_1, vs_2"}), FILE_OPTIONS),
+        (
+            f" {json.dumps({**FILE_OPTIONS, 'vector_store_ids': 'vs_1, vs_2'})}",
+            FILE_OPTIONS,
+        ),
     ],
     ids=["names", "an object", "an object with names"],
 )

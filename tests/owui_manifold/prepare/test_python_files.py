@@ -247,21 +247,25 @@ async def test_files_that_do_not_fit_are_named_in_one_line(
     assert notice in prepared.notices
 
 
-async def test_temporary_chat_names_the_files_at_every_message(
-    chat: StoredChat,
+@pytest.mark.parametrize("chat_id", ["temporary:1", "chat-1"])
+async def test_chat_without_a_row_names_the_files_at_every_message(
+    chat_id: str, chat: StoredChat
 ) -> None:
-    """Nothing is stored of it: each message names the files up to it, in each turn."""
+    """Each names the files up to it, in each turn; a row of somebody else is none."""
     file_ids = [chat.host.files.add(TABLE, name) for name in ("a.csv", "b.csv")]
     files = [{"type": "file", "id": file_id, "name": ""} for file_id in file_ids]
 
     async def notes(*texts: str, own: list[Json], others: list[Json]) -> list[str]:
         metadata = {"files": [*others, *own], "user_message": {"files": own}}
-        given = {"metadata": {**metadata, "chat_id": "temporary:1"}}
+        ids = {"chat_id": chat_id, "user_message_id": f"q{len(texts) // 2}"}
+        given = {"metadata": {**metadata, **ids}}
         prepared = await chat.prepare(RULES, *texts, **given)
         questions = [i for i in prepared.request.input if i.get("role") == "user"]
         return [question["content"][0]["text"] for question in questions]
 
-    chat.host.chats.rows.clear()
+    chat.hold("One?", "Two?")
+    chat.host.chats.rows["chat-1"].user_id = "somebody else"
+    chat.host.chats.listed["chat-1"] = chat.messages
     first = await notes("One?", own=files[:1], others=[])
     second = await notes("One?", "1", "Two?", own=files[1:] * 2, others=files[:1])
 

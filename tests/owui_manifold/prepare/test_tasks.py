@@ -133,7 +133,8 @@ async def test_automatic_name_stands_for_a_model_here_too(
 ) -> None:
     """No server has a model of that name."""
     caller = MERGE._replace(host_model="f.gpt-5-auto")
-    call = call_of(chat(prompt), Valves(API_KEY="sk-1"), caller)
+    body = chat("x" * 601, "Well.", prompt)
+    call = call_of(body, Valves(API_KEY="sk-1"), caller)
 
     assert (await build_task_request(call)).request.model == model
 

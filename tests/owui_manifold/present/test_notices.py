@@ -54,6 +54,20 @@ async def test_shutdown_is_announced_once_in_each_chat(
     assert len([m for m in caplog.messages if m.endswith(RETIRED)]) == 1
 
 
+@pytest.mark.parametrize(("question", "is_last"), [("Hi", True), ("sim:cut", False)])
+async def test_last_line_is_the_notice_or_how_the_answer_failed(
+    question: str, is_last: bool, desk: Desk
+) -> None:
+    """It is the only one that the page shows of a whole answer."""
+    desk.set_valves(MODEL_OVERRIDES_JSON=RETIRING)
+
+    shown = host_events(await desk.ask(question), "status")
+
+    told = [line["description"] for line in shown]
+    assert RETIRED in told
+    assert (told[-1] == RETIRED) is is_last
+
+
 @pytest.mark.parametrize("told", [RETIRED, "GPT-5.6 Sol answers."])
 async def test_chat_that_was_told_before_a_restart_is_not_told_again(
     told: str, desk: Desk

@@ -160,6 +160,9 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         assert (
             await remark(DIARY, offered=offered, usage=usage, chat_id=chat_id) == told
         )
+    half = r'{"vector_store_ids": "vs_1", "filters": {"key": "\ud83d"}}'
+    valves.FILE_SEARCH_VECTOR_STORES = half  # with half a character
+    assert "29 tools" in await remark(DIARY, chat_id="c-3")
 
 
 @pytest.mark.parametrize(

@@ -65,10 +65,13 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
     await connections.close()  # what is told meanwhile arrives
 
     assert len(told) == is_stopped
+    assert ("execution_metadata" in call.log.text()) is is_stopped
     for report in told:
         metadata = report["data"]["execution_metadata"]
         assert (metadata["rounds"], metadata["tool_calls"]) == (2, 1)
         assert bool(metadata["total_price"]) == shows_cost
+        assert metadata["ending"] == "cancelled"
+        assert report["data"]["description"].startswith("Interrupted after")
     ends = [event for event in shown if isinstance(event, RunDone)]
     assert len(ends) == (not is_stopped)
     assert (spending.own_rounds, spending.own_calls) == (2, 1)

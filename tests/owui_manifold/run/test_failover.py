@@ -301,7 +301,9 @@ async def test_own_key_goes_to_the_address_of_the_valves(desk: Desk) -> None:
     given = {"__user__": {**USER, "valves": own, "role": "admin"}}
 
     assert not errors(await desk.ask("Hi", **given))
-    assert not errors(await desk.ask("/check", **given))
+    checked = await desk.ask("/check", **given)
+    assert not errors(checked)
+    assert "because USER_LIMITS_JSON is empty" in grown(checked)
 
     assert not desk.other.requests
     assert len(desk.sim.requests) > 2

@@ -154,6 +154,11 @@ async def test_agents_are_a_view_of_their_own(
     assert bought.agents == row.requests > 0
     assert bought.agent_money == row.money > 0
     assert bought.tasks == 0
+    desk.set_valves(TASK_MODEL="")
+    await desk.ask("sim:short", __task__="title_generation")
+    row, bought = await counted(administration)
+    assert (bought.tasks, bought.agents) == (1, row.requests - 1)
+    assert bought.task_money == row.money - bought.agent_money > 0
 
 
 async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(

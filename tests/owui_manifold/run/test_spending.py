@@ -28,6 +28,7 @@ from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
 from openai_responses.transport.stream import TextDelta
 from owui_administration.filter import Filter
+from owui_administration.telemetry import Telemetry
 from owui_administration.usage_table import UsageRow, UsageTable
 from owui_chat.commands import without_commands
 from owui_chat.messages import parse_messages
@@ -138,6 +139,28 @@ async def test_filter_is_told_the_kind_of_an_event_alone(
     assert event_words(event) == words
 
 
+async def test_filter_observes_the_run_at_its_server_and_its_tools(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[object] = []
+
+    def observe_run(_: Telemetry, events: object, *facts: object) -> object:
+        told.extend(facts)
+        return events
+
+    async def observe_tool(_: Telemetry, name: str, work: Any, failed: Any) -> object:
+        result = await work
+        told.extend((name, failed(result)))
+        return result
+
+    monkeypatch.setattr(Telemetry, "observe_run", observe_run)
+    monkeypatch.setattr(Telemetry, "observe_tool", observe_tool)
+    await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
+
+    model = ["gpt-5.6-sol", "127.0.0.1", event_words]
+    assert told == [*model, "get_weather", False]
+
+
 async def test_nothing_is_counted_without_the_valve(
     pipe: Pipe, host: StandInHost, database: UsageDatabase
 ) -> None:
@@ -197,20 +220,25 @@ async def test_stopped_answer_is_estimated(desk: Desk) -> None:
 
 
 async def test_all_that_was_sent_of_a_stopped_answer_is_estimated(desk: Desk) -> None:
-    """Results of tools, instructions and tools are read, too; a picture is no text."""
+    """Results of tools, instructions and tools are read, too; pictures are no text."""
     body = chat("Rain?", "", "sim:slow", tools=[TOOL])
     call = {"id": "call_1", "function": {"name": "get_weather", "arguments": "{}"}}
     large = data_url(PNG + bytes(30_000), "image/png")
     picture = {"type": "image_url", "image_url": {"url": large}}
     table = data_url(b"rain " * 800, "text/csv")
-    file = {"type": "file", "file": {"filename": "a.csv", "file_data": table}}
+    scan = data_url(b"%PDF-" + bytes(30_000), "application/pdf")
+    files = [
+        {"type": "file", "file": {"filename": name, "file_data": data}}
+        for name, data in (("a.csv", table), ("b.pdf", scan))
+    ]
+    question = [{"type": "text", "text": "sim:slow"}, picture, *files]
     [asked, answered, stopped] = body["messages"]
     body["messages"] = [
         {"role": "system", "content": "word " * 4_000},
         asked,
         {**answered, "tool_calls": [call]},
         {"role": "tool", "tool_call_id": "call_1", "content": "rain " * 8_000},
-        {**stopped, "content": [{"type": "text", "text": "sim:slow"}, picture, file]},
+        {**stopped, "content": question},
     ]
     answer = await desk.answer(body)
     await anext(answer)
@@ -360,15 +388,28 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
         {"efforts": ["none", "low"], "tools": ["file_search"]},
         {"role": "admin", "models": ["gpt-6-*"]},
     )
-    desk.set_valves(ENABLE_WEB_SEARCH=True, MAP_WEB_SEARCH=True)
+    lacking = '{"gpt-5.6-sol": {"lacks": ["file_search"]}}'
+    desk.set_valves(
+        ENABLE_WEB_SEARCH=True,
+        MAP_WEB_SEARCH=True,
+        FILE_SEARCH_VECTOR_STORES="vs_1",
+        MODEL_OVERRIDES_JSON=lacking,
+    )
     body = chat("Hi", reasoning_effort="high")
 
     assert not errors(await desk.chunks(body))
     sent = desk.sent
     assert sent["reasoning"]["effort"] == "low"
-    assert "web_search" not in str(sent.get("tools"))
+    assert "tools" not in sent
+    desk.set_valves(FILE_SEARCH_VECTOR_STORES="")
     message = await desk.refusal(**ADMIN)
     assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
+
+    requests = len(desk.bodies)
+    await desk.chunks({**body, "model": "my_pipe.mine"})  # of which nothing is known
+    assert desk.bodies[requests]["reasoning"]["effort"] == "low"
+    desk.limit({"efforts": ["minimal"]})
+    assert "effort" in await desk.refusal()  # the model has no such one
 
 
 async def test_log_says_what_limits_took(
@@ -533,23 +574,33 @@ async def test_usage_is_told_to_no_model(form: str, desk: Desk) -> None:
     assert "school.example" not in sent
 
 
+FIRST_FILE = "/api/v1/files/file-1/content"
+
+
 @pytest.mark.parametrize(
-    ("chat_id", "most_bytes", "is_linked", "words"),
+    ("user", "chat_id", "most_bytes", "is_linked", "words"),
     [
-        ("chat-1", 1000, True, ".csv](/api/v1/files/file-1/content): 1 line "),
-        ("temporary:1", 1000, False, ".csv](/api/v1/files/file-1/content): 1 line "),
-        ("chat-1", 1, None, "```csv"),
-        ("channel:1", 1000, None, "```csv"),
+        ("user-1", "chat-1", 1000, True, f".csv]({FIRST_FILE}): 1 line "),
+        ("user-1", "temporary:1", 1000, False, f".csv]({FIRST_FILE}): 1 line "),
+        ("user-1", "chat-1", 1, None, "```csv"),
+        ("user-1", "channel:1", 1000, None, "```csv"),
+        ("gone@example.com", "chat-1", 1000, None, "```csv"),
     ],
-    ids=["row", "temporary", "refused by the host", "channel"],
+    ids=["row", "temporary", "refused by the host", "channel", "no user"],
 )
 async def test_page_gets_usage_in_a_file(
-    chat_id: str, most_bytes: int, is_linked: bool | None, words: str, desk: Desk
+    user: str,
+    chat_id: str,
+    most_bytes: int,
+    is_linked: bool | None,
+    words: str,
+    desk: Desk,
 ) -> None:
     """It is the user's own, and goes with a chat that the host stores."""
     desk.host.files.most_bytes = most_bytes
-    await spent(SPENT)
-    given = {"__metadata__": {**IDS, "chat_id": chat_id}}
+    await spent(SPENT._replace(user_id=user))
+    metadata = {**IDS, "chat_id": chat_id}
+    given: Json = {"__user__": {**USER, "id": user}, "__metadata__": metadata}
     told = grown(await desk.ask("/usage 90d csv", **given))
 
     assert words in told

@@ -415,11 +415,14 @@ async def test_picture_is_replayed_only_to_its_owner(
     assert pictures_in(prepared.request.input) == ([url] if user == "user-1" else [])
 
 
+@pytest.mark.parametrize("has_row", [True, False])
 async def test_picture_whose_bytes_are_lost_is_left_out(
-    sim: Simulator, host: StandInHost, drawn: str
+    sim: Simulator, host: StandInHost, drawn: str, has_row: bool
 ) -> None:
     (row,) = host.files.rows.values()
     host.files.lose(row.id)
+    if not has_row:
+        host.files.rows.clear()
 
     prepared = await build_chat_request(
         call_of(chat("sim:draw", drawn, "Darker."), valves_for(sim, **ON))
