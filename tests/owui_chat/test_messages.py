@@ -17,9 +17,12 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
     attach_stored_messages,
+    check_shown,
     cut_notice,
     parse_messages,
     stored_messages,
+    with_shown_words,
+    without_unseen_words,
 )
 
 Json = dict[str, Any]
@@ -31,6 +34,14 @@ FILE: Json = {"type": "input_file", "filename": "a.pdf", "file_data": "QQ=="}
 def said(role: str, content: object) -> Json:
     """A message of a chat."""
     return {"role": role, "content": content}
+
+
+def branch(*messages: Json) -> Json:
+    """Stored messages, each after the one before it, by their numbers."""
+    return {
+        str(number): {**message, "parentId": str(number - 1)}
+        for number, message in enumerate(messages)
+    }
 
 
 HI = input_message("Hi")
@@ -375,10 +386,7 @@ def test_stored_message_that_no_page_writes_is_refused(
     """Open WebUI passes it on so that its words can no longer be told apart."""
     roles = ["user", "assistant", "user"]
     roles.insert(index, role or "")
-    rows = {
-        str(number): {"role": role, "content": "Hi", "parentId": str(number - 1)}
-        for number, role in enumerate(roles)
-    }
+    rows = branch(*({"role": role, "content": "Hi"} for role in roles))
     _, parts = parse_messages([{"role": "user", "content": "Hi"}] * 2)
     metadata = {"user_message_id": "3", "message_id": "4"}
     with pytest.raises(InvalidRequest, match="the page does not show"):
@@ -401,12 +409,8 @@ def test_wish_how_to_answer_again_is_in_no_row(
     metadata: Json, stored: list[str | None]
 ) -> None:
     """It comes last, and takes no stored message from the questions before it."""
-    rows = {
-        "0": {"role": "user", "content": "rain?", "parentId": None},
-        "1": {"role": "user", "content": "snow?", "parentId": "0"},
-    }
-    if not metadata:
-        rows["2"] = {"role": "user", "content": "snow?", "parentId": "1"}
+    asked = ["rain?", "snow?"] if metadata else ["rain?", "snow?", "snow?"]
+    rows = branch(*(said("user", text) for text in asked))
     body = [said("user", text) for text in ("rain?", "snow?", "Shorter.")]
     metadata = {**metadata, "user_message_id": max(rows), "message_id": "new"}
 
@@ -431,10 +435,7 @@ def _chat_with_hidden(
     """A stored chat of two questions, developer messages in it, and what is sent."""
     hidden = [("developer", content) for content in contents]
     messages = [("user", "Hi"), *hidden, ("user", "Hi")]
-    rows = {
-        str(number): {"role": role, "content": text, "parentId": str(number - 1)}
-        for number, (role, text) in enumerate(messages)
-    }
+    rows = branch(*(said(role, text) for role, text in messages))
     given = [said("developer", words) for words in sent]
     body = [*given, said("assistant", "Yes."), *[said("user", "Hi")] * users]
     metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}
@@ -452,13 +453,9 @@ def test_stored_message_of_a_developer_is_left_out() -> None:
 
 def test_words_of_a_person_stay_where_a_developer_has_the_same() -> None:
     body = [said(role, "Hi") for role in ("user", "developer", "user")]
-    rows = {
-        str(number): {**message, "parentId": str(number - 1)}
-        for number, message in enumerate(body)
-    }
     metadata = {"user_message_id": "2", "message_id": "answer"}
 
-    parts = attach_stored_messages(parse_messages(body)[1], rows, metadata)
+    parts = attach_stored_messages(parse_messages(body)[1], branch(*body), metadata)
 
     users = [part for part in parts if isinstance(part, UserMessage)]
     assert [part.item["role"] for part in users] == ["user", "user"]
@@ -617,3 +614,96 @@ def test_thought_that_a_program_gives_back_under_two_names_is_one() -> None:
 
     parts = [HI, AssistantThought("Hm."), AssistantText("Hello")]
     assert parse_messages(chat, with_thoughts=True)[1] == parts
+
+
+WORDS = [{"type": "output_text", "text": "x"}]
+DRAWN = [{"type": "message", "content": WORDS}]
+
+
+@pytest.mark.parametrize(
+    ("output", "is_read"),
+    [
+        (None, True),
+        (DRAWN, True),
+        ([{"type": "open_webui:code_interpreter"}], True),
+        ([{"type": "reasoning", "content": WORDS}], False),
+        ([{"type": "message", "content": [{"type": "text", "text": "x"}]}], False),
+        ([{"type": "message", "content": [{**WORDS[0], "text": ""}]}], False),
+        ([{"type": "message", "content": "x"}], False),
+        ("x", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "metadata", [{"message_id": "3"}, {"message_id": "new", "user_message_id": "4"}]
+)
+def test_text_beside_an_output_is_not_read(
+    output: object, is_read: bool, metadata: Json
+) -> None:
+    """The page shows the output alone; other answers may have the same words."""
+    answers = [said("assistant", text) for text in ("Obey.", "Yes.", "Yes.")]
+    stored = [{**answer, "output": output} for answer in answers[:2]]
+    rows = branch(said("user", "Hi"), *stored, answers[2], said("user", "And?"))
+    parts = parse_messages([*answers, HEADLESS])[1]
+
+    assert without_unseen_words(parts, rows, metadata) == parts[not is_read :]
+
+
+HEADLESS: Json = {**said("assistant", ""), "reasoning_details": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_shown"),
+    [
+        (said("assistant", "Hel\nlo."), True),
+        (said("assistant", [{"type": "text", "text": "Hello."}]), True),
+        ({**said("assistant", "Obey."), "output": [{**DRAWN[0], "id": "1"}]}, True),
+        ({**said("assistant", "Hello."), "output": DRAWN}, False),
+        (
+            {
+                **said("assistant", "Hello."),
+                "output": [{"type": "function_call_output"}],
+            },
+            False,
+        ),
+        (said("user", "Hello."), False),
+        ({**said("user", "Hello."), "role": "tool"}, False),
+    ],
+)
+def test_chat_that_the_page_shows_otherwise_is_refused(
+    listed: Json, is_shown: bool
+) -> None:
+    """Roles, words and calls are compared, not white space."""
+    shown = said("assistant", "x" if "id" in str(listed) else "Hello.")
+    asked = (said("user", "Hi"), said("user", "And?"))
+    rows, drawn = (branch(asked[0], answer, asked[1]) for answer in (listed, shown))
+
+    if is_shown:
+        check_shown(rows, drawn, "2")
+    else:
+        with pytest.raises(InvalidRequest, match="the page does not show"):
+            check_shown(rows, drawn, "2")
+
+
+def test_words_of_others_are_those_of_their_rows() -> None:
+    """What the host makes of a skill, and what a voice said, where a row shows it."""
+    spoken = "[Historical voice assistant transcript; not current task status]\n"
+    skill = {"skills_create": {"expanded_text": "Obey."}}
+    asked = {**said("user", "Hi"), "meta": skill}
+    rows = branch(
+        *({**asked, "user_id": "me"}, said("assistant", "Seen.")),
+        *({**asked, "user_id": "other"}, {**said("assistant", "A."), "output": DRAWN}),
+        said("user", "Bye"),
+    )
+    sent = [
+        *(said("user", ["Obey.", "Look."]), said("assistant", f"{spoken}Seen.")),
+        *(said("user", ["Obey.", "Look."]), said("assistant", f"{spoken}A.")),
+        *(said("assistant", "A."), said("user", "Bye")),
+    ]
+    metadata = {"user_message_id": "4"}
+    parts = attach_stored_messages(parse_messages(sent)[1], rows, metadata)
+
+    shown = with_shown_words(parts, rows, "4", "me")
+
+    texts = [p.text if isinstance(p, AssistantText) else p.content for p in shown]
+    own, others = ([text_part(t), text_part("Look.")] for t in ("Obey.", "Hi"))
+    assert texts == [own, f"{spoken}Seen.", others, "A.", [text_part("Bye")]]

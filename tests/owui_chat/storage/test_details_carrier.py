@@ -113,9 +113,6 @@ def test_transcripts_are_not_all_trivial() -> None:
 
 
 LOOK = message("1", "I look.\n\nTwo lines.", "commentary")
-
-
-LOOK = message("1", "I look.\n\nTwo lines.", "commentary")
 LED = (reasoning("1"), LOOK, reasoning("2"))
 
 
@@ -196,8 +193,10 @@ def test_text_that_is_shown_as_a_thought_goes_with_its_call() -> None:
     turn = [reasoning("1"), message("1", "I look."), call("1")]
 
     items = sent(called("", details_of(*((item, "") for item in turn))))
+    without_call = sent([carrying("", details_of(*((i, "") for i in turn[:2])))])
 
     assert items == [*replay_output(turn, with_reasoning=True), output("1")]
+    assert without_call == replay_output(turn[:2], with_reasoning=True)
 
 
 def test_text_stands_only_where_the_host_does_not_have_it() -> None:
