@@ -104,12 +104,12 @@ def test_link_becomes_a_number() -> None:
 def test_headline_link_text_is_kept() -> None:
     """A headline is part of the answer; the site's name is not, nor what is apart."""
     inner = f"[The headline]({A}?utm_source=openai)"
-    dotted = f"[Mr. Rain]({A}?utm_source=openai)"
+    dotted = f"[Mr. Rain]({A}?utm_source=openai) [Rain]({A}?utm_source=openai)"
     site = f"[a.example]({A}?utm_source=openai)"
 
     text = f"- {inner} {dotted}\n- {site} {link(A, 'a page')}"
     assert shown(message("1", text))[1] == (
-        f"- [The headline]({A})[1] [Mr. Rain]({A})[1]\n- [1] [1]"
+        f"- [The headline]({A})[1] [Mr. Rain]({A})[1] [Rain]({A})[1]\n- [1] [1]"
     )
 
 

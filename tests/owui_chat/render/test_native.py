@@ -138,14 +138,15 @@ def test_whatever_follows_ends_a_thought(follows: Item) -> None:
     """Also what the page draws in another way, or not at all."""
     view = Page(now := Clock())
     begun, first, second, ended, *_ = run_of(reasoning("1"))
-    for event in (begun, first, second, shifted(run_of(follows)[0], 1)):
+    line = Status("Still at work.")
+    for event in (begun, first, line, second, shifted(run_of(follows)[0], 1)):
         list(view.render(event))
         now.seconds += 1
-    assert view.items[0]["duration"] == 3
+    assert view.items[0]["duration"] == 4
     assert view.items[0]["summary"] == reasoning("1")["summary"]
 
     list(view.render(ended))
-    assert view.items[0]["duration"] == 3
+    assert view.items[0]["duration"] == 4
 
 
 def test_a_thought_that_goes_on_ends_later() -> None:
