@@ -8,7 +8,7 @@ from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplet
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemDone
 from owui_chat.events import AnswerReport
 from owui_chat.render.client_errors import client_error
@@ -418,15 +418,24 @@ def test_each_chunk_has_a_choice() -> None:
 
 @pytest.mark.parametrize("ending", [COMPLETED, CUT])
 def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
-    """As OpenAI gives it: without a choice, after the reason, in front of an error."""
+    """As OpenAI gives it: without a choice, after the reason, in front of an error.
+
+    With what the answer took, as an answer in one piece has it.
+    """
     usage = Usage(10, 5, 15)
     view = ChunkRenderer("c", 1, "m", has_usage_chunk=True)
+    report = AnswerReport(cost=Cost(0.5), metadata={"rounds": 2})
+    run = RunDone(ending, usage, usage, (RAIN,))
 
-    chunks = list(view.render(RunDone(ending, usage, usage)))
+    chunks = [chunk for event in (report, run) for chunk in view.render(event)]
     [place] = [n for n, chunk in enumerate(chunks) if "usage" in chunk]
 
     assert chunks[place]["choices"] == []
-    assert chunks[place]["usage"]["total_tokens"] == 15
+    whole, refused = (completion(r, "c", 1, "m", report) for r in (run, RunDone(CUT)))
+    for told in (chunks[place], whole):
+        assert (told["usage"]["total_tokens"], told["usage"]["cost"]) == (15, 0.5)
+    for told in (chunks[place], whole, refused):
+        assert told["execution_metadata"] == {"rounds": 2}
     reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
     assert [reason for reason in reasons if reason] == ["stop"] * (ending == COMPLETED)
     assert "error" in chunks[-1] or ending == COMPLETED
