@@ -250,19 +250,6 @@ async def test_sandbox_that_does_not_work_is_told_to_administrators(
 MERGING = {**TITLE, "task": "moa_response_generation"}
 
 
-async def test_merged_answers_grow_at_the_own_effort_of_the_model(desk: Desk) -> None:
-    """The person chose it; the page shows the text as it comes."""
-    desk.pipeline.valves.REASONING_EFFORT = "high"
-    chunks = await desk.pieces("sim:chat,delay=5", MERGING)
-
-    texts = [chunk for chunk in chunks[:-1] if plain_text([chunk])]
-    assert len(texts) > 1
-    assert plain_text(chunks[:-1]).startswith("This is turn 1.")
-    (request,) = desk.sim.requests
-    assert request.body["reasoning"]["effort"] == "high"
-    assert request.body["stream"] is True
-
-
 @pytest.mark.parametrize("stream", [True, False])
 async def test_no_exception_leaves(
     caplog: pytest.LogCaptureFixture, stream: bool, desk: Desk

@@ -16,6 +16,7 @@ from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
 from owui_chat.messages import (
     AssistantText,
+    AssistantThought,
     ChatPart,
     ToolCall,
     ToolMessage,
@@ -230,9 +231,8 @@ def test_remark_that_is_the_answer_is_what_a_person_left_of_it(
     assert items[1:-1] == sent
 
 
-@pytest.mark.parametrize("ulid", [A, B])
-def test_marker_in_a_users_message_is_only_text(ulid: str) -> None:
-    asked = input_message(f"Look: {format_marker('reasoning', ulid)} what is it?")
+def test_marker_in_a_users_message_is_only_text() -> None:
+    asked = input_message(f"Look: {format_marker('reasoning', A)} what is it?")
 
     assert built([asked], kept(A, reasoning("1"))) == [asked.item]
 
@@ -449,6 +449,9 @@ def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
     assert thought not in built(answered, {A: record})
     elsewhere = record._replace(origin=ORIGIN._replace(endpoint="other.example"))
     assert built(asked_again, {A: elsewhere}) == [CALL_1, output("1")]
+    of_program = AssistantThought("Rain, I think.")  # where it led to a call
+    assert built([of_program, *CARD]) == [thought, host_call("1"), output("1")]
+    assert built([of_program, AssistantText("Rain.")]) == [answer("Rain.")]
 
 
 def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
