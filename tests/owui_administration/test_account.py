@@ -1,19 +1,21 @@
 """What the pipe asks of the filter for one call."""
 
 import sys
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from calls.facts import call_facts
+from openai_responses.clock import utc_today
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.limits import UserLimits
 from owui_administration.rules import LimitRule
 from owui_administration.telemetry import ServerWords, Telemetry
-from owui_administration.usage_table import UsageTable
-from shells.administration import ResponseCounts
+from owui_administration.usage_table import UsageRow, UsageTable
+from shells.administration import EventWords, ResponseCounts
 
 pytestmark = pytest.mark.asyncio
 
@@ -87,6 +89,37 @@ async def test_run_ends_at_the_limit_of_its_user() -> None:
     told = made.count_responses("gpt-5.2", ResponseCounts(0, 0, 0, 0), None)
 
     assert told.startswith("Your limit of 0 tokens a day is used up")
+
+
+@pytest.mark.usefixtures("host")
+async def test_answer_under_way_may_use_up_what_is_left() -> None:
+    """Each of fifty may take a share of the limit; one that has ended takes none."""
+
+    async def run() -> AsyncGenerator[str, None]:
+        yield "Hi"
+
+    def describe(_: str) -> EventWords:
+        raise AssertionError
+
+    row = UsageRow("u-1", utc_today().isoformat(), "m", 1, 980, 0, 0, 0)
+    limits = UserLimits(
+        [LimitRule(tokens=1000, per="day")],
+        [row],
+        call_facts(user_id="u-1"),
+        UsageTable(),
+    )
+    made = replace(account(), limits=limits)
+    assert limits.refusal("m", has_price=True) == ""
+
+    events = made.observe_run(run(), "m", "a.example", describe)
+    assert await anext(events) == "Hi"
+    told = limits.refusal("m", has_price=True)
+    await events.aclose()
+
+    assert told.startswith("1 of your answers under way may use up your limit of 1,000")
+    assert limits.refusal("m", has_price=True) == ""
+    free = replace(made, limits=replace(limits, rules=()))
+    assert free.observe_run(events, "m", "a.example", describe) is events
 
 
 async def test_entries_are_tried_at_the_address_of_the_valves() -> None:

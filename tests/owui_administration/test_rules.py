@@ -39,7 +39,7 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     assert isinstance(second, UnreadableRule)
     assert (second.user, second.group, second.role) == ("ann", "staff", "user")
     assert problem.startswith(f"Rule 2 of USER_LIMITS_JSON: {mistake}")
-    assert "the valves of the filter" in problem
+    assert "Users that such a rule names get no answers" in problem
 
 
 @pytest.mark.parametrize(
