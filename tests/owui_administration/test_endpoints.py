@@ -331,5 +331,5 @@ def test_entry_with_tokens_sends_no_key() -> None:
 
 def test_key_of_an_entry_is_read_as_it_is_copied() -> None:
     """The pipe reads it so, and reasoning belongs to the key."""
-    assert entry(api_key=" 'Bearer sk-1' ").key == "sk-1"
-    assert entry(organization=" org ").valves()["ORGANIZATION"] == "org"
+    own = entry(api_key=" 'Bearer sk-1' ", organization=" org ")
+    assert (own.key, own.at("").organization) == ("sk-1", "org")

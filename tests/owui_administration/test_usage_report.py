@@ -157,6 +157,7 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     text = await told("/usage", rows=rows, program=True)
 
     assert "```" not in text
+    assert "What that saved is not known of these days." in text
     earlier = tuple(ROW._replace(day=day_ago(days)) for days in (1, 10, 40))
     own = await told("/usage", MEMBER, rows=earlier, program=True)
     assert "```" not in own
