@@ -294,7 +294,8 @@ async def test_task_model_may_be_one_of_the_workspace(host: StandInHost) -> None
 def test_effort_is_lowered_to_an_allowed_one(
     model: str, asked: str | None, allowed: list[list[str]], sent: str | None
 ) -> None:
-    limited = limits(*(rule(efforts=efforts) for efforts in allowed))
+    others = [rule(efforts=efforts) for efforts in allowed]
+    limited = limits(rule(tools=[]), *others)
 
     assert effort_of(limited, asked, model) == (sent or "")
     assert refusal(limited, model) == ""
@@ -316,7 +317,9 @@ def effort_of(limited: UserLimits, asked: str | None, name: str) -> str:
 def test_hosted_tools_are_those_that_every_rule_allows() -> None:
     """The model is taken for one that lacks the others."""
     limited = limits(
-        rule(tools=["web_search", "mcp"]), rule(tools=["web_search", "file_search"])
+        rule(tools=["web_search", "mcp"]),
+        rule(tools=["web_search", "file_search"]),
+        rule(efforts=["low"]),
     )
 
     closed = limited.forbidden_tools()
