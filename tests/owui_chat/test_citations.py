@@ -145,6 +145,15 @@ def test_other_servers_forms_of_content_are_read() -> None:
     assert [without_addresses(text) for text in texts] == ["Rain [1]", ""]
 
 
+def test_text_leads_to_the_files_of_a_container() -> None:
+    item = message("1", "[A](sandbox:/a.csv)")
+    ended = ItemDone(0, item, {"links": {"sandbox:/a.csv": "/f-1"}, "notes": ["Full."]})
+
+    [shown_end] = fed(Citations(), ended)
+
+    assert shown_end == ended._replace(shown="[A](/f-1)\n\nFull.")
+
+
 YEAR = "It was in 1963 1963 that it froze."
 YEAR_CITED = "It was in 1963[1] 1963 that it froze."
 LOG = [file_note("log.md", 15), file_note("x.pdf", 15), file_note("log.md", 99)]
@@ -309,6 +318,11 @@ def test_source_waits_for_its_name_while_the_text_grows() -> None:
     sources = sources_in(fed(citations, AnnotationAdded(0, url_note(A, "Page A"))))
 
     assert [source["document"] for source in sources] == [["Page A", "Page B"]]
+    fed(citations, TextDelta(0, "text", 0, link("https://c.example")))
+    of_tool = {"source": {"name": "search"}, "document": ["x"]}
+    answered = ToolOutput(2, output("1"), card={"sources": [of_tool]})
+    sources = sources_in(fed(citations, answered))
+    assert [source["document"] for source in sources] == [["https://c.example"], ["x"]]
 
 
 def test_numbers_run_on_over_messages_and_tools() -> None:

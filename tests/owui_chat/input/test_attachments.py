@@ -398,6 +398,8 @@ def test_file_that_the_host_could_not_read_is_named() -> None:
         "another format, or paste its text."
     )
     assert unread_notice(parts, {"id of whole.pdf", "id of scan.pdf"}) == ""
+    silent = unread_notice(parts, {"id of whole.pdf"}, {"id of read.pdf"})
+    assert "read scan.pdf, read.pdf, so" in silent
     assert unread_notice([AssistantText("Hi")], set()) == ""
 
 

@@ -454,6 +454,17 @@ def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
     assert built([of_program, AssistantText("Rain.")]) == [answer("Rain.")]
 
 
+def test_outputs_of_a_remote_server_follow_their_calls() -> None:
+    """The host gives them back after all calls of their round."""
+    names = [f"mcp_{number}" for number in "12"]
+    calls = [ToolCall(name, "look", "{}") for name in names]
+    outputs = [ToolMessage(name, "rain") for name in names]
+
+    sent = [item["call_id"] for item in built([*calls, *outputs])]
+
+    assert sent == ["mcp_1", "mcp_1", "mcp_2", "mcp_2"]
+
+
 def test_custom_call_keeps_its_kind_and_its_bytes() -> None:
     """Although the host gives it back as a function with an argument."""
     custom = custom_call("1", "a note")

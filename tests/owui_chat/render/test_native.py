@@ -442,8 +442,11 @@ def test_calls_that_the_host_will_run_are_no_end() -> None:
 
 def test_note_is_a_status_line() -> None:
     """Done at once, so that nothing spins above a finished answer."""
-    [chunk], items = on_page([Status("Trying again in 3 s.")])
+    told = Status("Trying again in 3 s.", subject="a setting is gone")
+    [chunk, last], items = on_page([told, *run_of()])
 
+    line = last["event"]["data"]["description"]
+    assert line.endswith(" · a setting is gone · 15 tokens · 1 note")
     assert chunk == status_chunk("Trying again in 3 s.")
     status = {"description": "Trying again in 3 s.", "done": True}
     assert chunk["event"] == {"type": "status", "data": status}
