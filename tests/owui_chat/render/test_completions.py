@@ -190,8 +190,10 @@ def test_answer_that_is_not_whole_has_a_reason_or_an_error(
     assert ("error" in body) is is_error
 
 
-def test_text_of_nothing_is_empty() -> None:
-    """A task that failed has no title."""
+def test_text_of_a_task_is_that_of_its_answer() -> None:
+    """One that failed has no title."""
+    title = message("2", "https://a.b?utm_source=openai")
+    assert completion_text(ended(LOOK, title)) == "https://a.b"
     assert completion_text(RunDone(CUT)) == ""
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
 
