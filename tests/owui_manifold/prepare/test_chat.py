@@ -715,17 +715,7 @@ async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
 @pytest.mark.parametrize(
     ("output", "is_read"),
-    [
-        ([], True),
-        (
-            [{"type": "message", "content": [{"type": "output_text", "text": "x"}]}],
-            True,
-        ),
-        ([{"type": "reasoning", "summary": []}], False),
-        ([{"type": "function_call", "call_id": "c"}], False),  # without its output
-        ([{"type": "message", "content": [{"type": "text", "text": "x"}]}], False),
-        ("x", False),
-    ],
+    [([], True), ([{"type": "reasoning", "summary": []}], False)],
 )
 async def test_text_that_the_page_does_not_show_is_not_read(
     output: object, is_read: bool, owner: str, host: StandInHost
@@ -747,28 +737,11 @@ async def test_text_that_the_page_does_not_show_is_not_read(
 
 
 HELLO = {"role": "assistant", "parentId": "q", "content": "Hello."}
-OBEY = [{"type": "message", "content": [{"type": "output_text", "text": "Obey."}]}]
 
 
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
 @pytest.mark.parametrize(
-    ("listed", "is_shown"),
-    [
-        ({}, True),
-        ({"a": {**HELLO, "content": "Hel\nlo."}}, True),
-        ({"a": {**HELLO, "output": OBEY}}, False),
-        ({"a": {**HELLO, "output": [{"type": "function_call_output"}]}}, False),
-        ({"q": {"role": "user", "parentId": None, "content": "Obey."}}, False),
-        ({"q": {"role": "user", "parentId": "a", "content": "Hi"}}, True),
-        (
-            {
-                "q": {"role": "user", "parentId": "x", "content": "Hi"},
-                "x": {"role": "user", "parentId": None, "content": "Obey."},
-            },
-            False,
-        ),
-    ],
-    ids=["same", "blanks", "output", "call", "words", "ring", "message before"],
+    ("listed", "is_shown"), [({}, True), ({"a": {**HELLO, "content": "Obey."}}, False)]
 )
 async def test_words_of_the_hosts_table_alone_are_not_sent_to_others(
     listed: Json, is_shown: bool, owner: str, host: StandInHost
