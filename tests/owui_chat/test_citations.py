@@ -107,9 +107,9 @@ def test_headline_link_text_is_kept() -> None:
     dotted = f"[Mr. Rain]({A}?utm_source=openai) [Rain]({A}?utm_source=openai)"
     site = f"[a.example]({A}?utm_source=openai)"
 
-    text = f"- {inner} {dotted}\n- {site} {link(A, 'a page')}"
+    text = f"- {inner} {dotted}\n- {site} {link(A, 'a page')} (see {site})"
     assert shown(message("1", text))[1] == (
-        f"- [The headline]({A})[1] [Mr. Rain]({A})[1] [Rain]({A})[1]\n- [1] [1]"
+        f"- [The headline]({A})[1] [Mr. Rain]({A})[1] [Rain]({A})[1]\n- [1] [1] (see [1])"
     )
 
 

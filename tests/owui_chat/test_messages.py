@@ -355,6 +355,10 @@ def test_malformed_tool_calls_are_left_out(tool_calls: object) -> None:
     chat = [{**said("assistant", "Hi"), "tool_calls": tool_calls}]
 
     assert parse_messages(chat)[1] == [AssistantText("Hi")]
+    [odd] = parse_messages([{**calling(1), "content": ""}])[1]
+    nameless = {"id": "call_0", "function": {"name": ["f"]}}
+    chat = [{"role": "assistant", "tool_calls": [nameless]}]
+    assert parse_messages(chat)[1] == [odd._replace(name="['f']")]
 
 
 MAP = [text_part("A map"), {"type": "input_image", "image_url": PICTURE}]
@@ -435,7 +439,7 @@ def _chat_with_hidden(
     """A stored chat of two questions, developer messages in it, and what is sent."""
     hidden = [("developer", content) for content in contents]
     messages = [("user", "Hi"), *hidden, ("user", "Hi")]
-    rows = branch(*(said(role, text) for role, text in messages))
+    rows = branch(*(said(role, [text_part(text)]) for role, text in messages))
     given = [said("developer", words) for words in sent]
     body = [*given, said("assistant", "Yes."), *[said("user", "Hi")] * users]
     metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}

@@ -152,6 +152,9 @@ CODE_THEN_RAIN = [{"type": CODE_CARD, "code": "Rain."}, RAIN, kept(A, "msg_1")]
             id="a record without a text is after the cards",
         ),
         pytest.param(
+            [], [kept(A)], [AssistantText("", [A])], id="nothing is left of the answer"
+        ),
+        pytest.param(
             [AssistantText("Sun.\nHail."), *card("call_1"), AssistantText("Snow.")],
             [
                 *(RAIN, kept(A, "msg_1"), message("2", "Hail."), kept(B, "msg_2")),
