@@ -219,9 +219,12 @@ def test_text_that_the_host_strips_is_kept_where_no_marker_is_needed(
 ) -> None:
     """A marker would have to be in front of the text, which is there already."""
     item = message("1", text)
+    *begun, ended, response, run = run_of(item)
+    events = [*begun, ended, ended, response, run]  # some servers end an item twice
 
-    kept = [record.payload for record in tell(run_of(item), in_output=True).written]
+    records = tell(events, in_output=True).records.values()
 
+    kept = [record.payload for record in records]
     assert kept == [(strip_for_replay(item),)] * is_kept
     assert tell(run_of(item)).written == []
 
