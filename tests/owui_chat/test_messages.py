@@ -697,6 +697,7 @@ def test_words_of_others_are_those_of_their_rows() -> None:
         *({**asked, "user_id": "other"}, {**said("assistant", "A."), "output": DRAWN}),
         said("user", "Bye"),
     )
+    rows["elsewhere"] = said("assistant", "A.")  # of another branch
     sent = [
         *(said("user", ["Obey.", "Look."]), said("assistant", f"{spoken}Seen.")),
         *(said("user", ["Obey.", "Look."]), said("assistant", f"{spoken}A.")),
