@@ -85,6 +85,7 @@ def test_system_messages_at_the_head_are_the_instructions(
     assert parse_messages(chat) == (instructions, parts)
 
 
+PNG_URL = "data:image/png;base64,QQ=="
 NO_WEB_ADDRESS = text_part(
     "[A file is left out: its address begins neither with https nor http.]"
 )
@@ -149,6 +150,7 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
             {"type": "image", "source": {"type": "url", "url": "https://a.example"}},
             {**IMAGE, "image_url": "https://a.example"},
         ),
+        ({"type": "image", "data": "QQ=="}, {**IMAGE, "image_url": PNG_URL}),
         *(
             (
                 {"type": "file", "file": {"file_data": data, "filename": None}},
@@ -355,10 +357,11 @@ def test_malformed_tool_calls_are_left_out(tool_calls: object) -> None:
     chat = [{**said("assistant", "Hi"), "tool_calls": tool_calls}]
 
     assert parse_messages(chat)[1] == [AssistantText("Hi")]
-    [odd] = parse_messages([{**calling(1), "content": ""}])[1]
     nameless = {"id": "call_0", "function": {"name": ["f"]}}
-    chat = [{"role": "assistant", "tool_calls": [nameless]}]
-    assert parse_messages(chat)[1] == [odd._replace(name="['f']")]
+    result = {"role": "tool", "name": ["f"], "content": ""}
+    chat = [{"role": "assistant", "tool_calls": [nameless]}, result]
+    odd = [ToolCall("call_0", "['f']", "{}"), ToolMessage("call_0", "")]
+    assert parse_messages(chat)[1] == odd
 
 
 MAP = [text_part("A map"), {"type": "input_image", "image_url": PICTURE}]
@@ -708,6 +711,9 @@ def test_words_of_others_are_those_of_their_rows() -> None:
 
     shown = with_shown_words(parts, rows, "4", "me")
 
-    texts = [p.text if isinstance(p, AssistantText) else p.content for p in shown]
+    texts = [
+        part.content if isinstance(part, UserMessage) else getattr(part, "text", "")
+        for part in shown
+    ]
     own, others = ([text_part(t), text_part("Look.")] for t in ("Obey.", "Hi"))
     assert texts == [own, f"{spoken}Seen.", others, "A.", [text_part("Bye")]]

@@ -113,6 +113,7 @@ def test_growth_keeps_to_the_quotation() -> None:
         shown = shown + chunk["delta"] if item is None else message_text(item)
 
     assert shown == "> One\n> \n> two\n> "
+    assert {c["item"]["type"] for c in chunks if "item" in c} == {COMMENTARY_TYPE}
 
 
 def test_remark_without_words_is_nothing() -> None:

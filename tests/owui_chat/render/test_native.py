@@ -420,6 +420,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
         [retry, retry, failed],
         [retry, *begun, failed],
         [*begun, retry, failed],
+        [retry, *run_of(call("1"))[:-1], ToolOutput(1, output("1")), failed],
         [retry, RunDone(COMPLETED)],
     ]
     ends = []
@@ -431,6 +432,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
         "Failed after 3 attempts",
         "Interrupted after under a second · 1 note",
         "Failed after 2 attempts",
+        "Interrupted after under a second · 1 note",
         "Finished in under a second · 1 note",
     ]
 

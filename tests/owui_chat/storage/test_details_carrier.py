@@ -293,8 +293,10 @@ def test_entries_that_were_signed_one_by_one_are_read() -> None:
     details[1]["data"] = "changed"
 
     [response] = read_details(details, SIGN)
+    [headless] = read_details(details[1:], SIGN)
 
     assert response.notes == {"style": "lean"}
+    assert (headless.notes, headless.items) == ({}, response.items)
     assert response.items[1][0]["arguments"]
     assert response.items[0][0] == {
         **{"type": "reasoning", "summary": []},

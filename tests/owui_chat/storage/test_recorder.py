@@ -232,17 +232,18 @@ def test_text_that_the_host_strips_is_kept_where_no_marker_is_needed(
 def test_text_that_was_a_thought_gives_its_record_back() -> None:
     """What led to it leads to the answer now; its own record is empty."""
     thought: Item = {"type": "reasoning", "summary": [], "content": []}
-    *led, _, _ = run_of(reasoning("1"))
-    begun = [shifted(e, 1) for e in run_of(message("2", "Hm.", "final_answer"))[:-3]]
-    rest = [shifted(event, 2) for event in run_of(message("3", "Rain."))]
-    events: list[RunEvent] = [*led, *begun, ItemDone(1, thought), *rest]
+    *led, _, _ = run_of(reasoning("1"), search("1"))
+    begun = [shifted(e, 2) for e in run_of(message("2", "Hm.", "final_answer"))[:-3]]
+    rest = [shifted(event, 3) for event in run_of(message("3", "Rain."))]
+    events: list[RunEvent] = [*led, *begun, ItemDone(2, thought), *rest]
+    held = (SEALED, strip_for_replay(search("1")))
 
     first, emptied, second = (record for _, record in written_at(events))
 
-    assert first.payload == (SEALED, FINAL_STUB)
+    assert first.payload == (*held, FINAL_STUB)
     assert (emptied.ulid, emptied.payload) == (first.ulid, ())
     assert second.ulid != first.ulid
-    assert second.payload == (SEALED,)
+    assert second.payload == held
 
 
 def test_message_that_is_shown_otherwise_is_kept_whole() -> None:
