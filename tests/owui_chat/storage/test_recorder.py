@@ -573,6 +573,11 @@ AGAIN = [ItemDone(1, call("1", call_id="call_0")), ItemDone(1, call("1"))]
             id="no reasoning that could be lost",
         ),
         pytest.param(
+            [run_of(reasoning("1"), call("1"), search("1")), run_of(RAIN)],
+            [("TextDelta", ["reasoning", "function_call", "web_search_call"])],
+            id="what follows a call waits for its text",
+        ),
+        pytest.param(
             [run_of(reasoning("1"), call("1"), COMPACTION), run_of(RAIN)],
             [
                 ("ToolOutput", ["reasoning", "function_call", "compaction"]),
