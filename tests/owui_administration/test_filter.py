@@ -137,6 +137,7 @@ async def test_rules_for_a_role_hold_for_agents(limited: Filter) -> None:
     await ask(limited)
     with pytest.raises(LimitReached):
         await ask(limited, __user__={"role": "admin"})
+    await ask(limited, __user__=None)
 
 
 async def test_money_of_agents_is_what_their_server_reports(limited: Filter) -> None:
@@ -333,7 +334,7 @@ async def test_valves_that_the_host_could_not_read_are_no_rules(
     host.filters.valves = {"openai_responses_administration": dict(limited.valves)}
     limited.valves = limited.Valves()
 
-    with pytest.raises(LimitReached, match="cannot be read at the moment"):
+    with pytest.raises(LimitReached, match="The limits cannot be read at the moment"):
         await ask(limited)
 
     await ask(limited, OWN_MODEL)
