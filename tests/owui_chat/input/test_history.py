@@ -20,7 +20,6 @@ from owui_chat.messages import (
     ChatPart,
     ToolCall,
     ToolMessage,
-    UserMessage,
     parse_messages,
 )
 from owui_chat.storage.markers import format_marker
@@ -693,13 +692,6 @@ def test_input_is_valid_for_any_chat_and_records(
             assert following["type"] in PRODUCTS
             assert following.get("role") not in ("user", "developer")
     assert waiting == set()
-
-
-@given(parts)
-def test_without_records_the_users_words_come_through(chat: list[ChatPart]) -> None:
-    questions = [part.item for part in chat if isinstance(part, UserMessage)]
-
-    assert [item for item in built(chat) if item.get("role") == "user"] == questions
 
 
 UNKEPT_LIST: Item = {"type": "mcp_list_tools", "server_label": "s", "tools": []}

@@ -331,15 +331,6 @@ def test_refusal_has_a_field_of_its_own_where_a_form_was_asked_for(
     assert not any("refusal" in delta for delta in deltas)
 
 
-def test_calls_come_whole_and_are_counted() -> None:
-    _, *deltas = deltas_of(search("1"), call("1"), call("2"))
-
-    assert [delta["tool_calls"] for delta in deltas] == [
-        [{"index": 0, **chat_tool_call(call("1"))}],
-        [{"index": 1, **chat_tool_call(call("2"))}],
-    ]
-
-
 @pytest.mark.parametrize(
     ("item", "kind", "body"),
     [
@@ -464,6 +455,12 @@ def test_note_is_nothing_to_a_plain_caller() -> None:
             [chat_tool_call(call("2"))],
             id="but one, which is the caller's",
         ),
+        pytest.param(
+            [*run_of(message("1", "Rain."), call("1"), call("2"))],
+            "tool_calls",
+            [chat_tool_call(call("1")), chat_tool_call(call("2"))],
+            id="none",
+        ),
     ],
 )
 def test_calls_that_were_answered_are_nothing_to_a_plain_caller(
@@ -479,16 +476,10 @@ def test_calls_that_were_answered_are_nothing_to_a_plain_caller(
     assert choice["finish_reason"] == reason
     assert choice["message"].get("tool_calls", []) == calls
     assert choice["message"]["content"] == joined_text(deltas) == "Rain."
-    streamed = [each for delta in deltas for each in delta.get("tool_calls", [])]
+    in_the_end = deltas[-1 - len(calls) : -1]
+    streamed = [each for delta in in_the_end for each in delta["tool_calls"]]
     assert streamed == [{"index": n, **made} for n, made in enumerate(calls)]
     assert chunks_of(events)[-1]["choices"][0]["finish_reason"] == reason
-
-
-def test_calls_that_are_left_open_come_at_the_end() -> None:
-    *_, text, opened, _ = deltas_in(run_with_tools(output("1")))
-
-    assert text == {"content": "Rain."}
-    assert "tool_calls" in opened
 
 
 def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:
