@@ -4,6 +4,7 @@ import sys
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -15,7 +16,7 @@ from owui_administration.limits import UserLimits
 from owui_administration.rules import LimitRule
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageRow, UsageTable
-from shells.administration import EventWords, ResponseCounts
+from shells.administration import ResponseCounts
 
 pytestmark = pytest.mark.asyncio
 
@@ -98,28 +99,22 @@ async def test_answer_under_way_may_use_up_what_is_left() -> None:
     async def run() -> AsyncGenerator[str, None]:
         yield "Hi"
 
-    def describe(_: str) -> EventWords:
-        raise AssertionError
-
+    asked: Any = ("m", "a.example", None)
     row = UsageRow("u-1", utc_today().isoformat(), "m", 1, 980, 0, 0, 0)
-    limits = UserLimits(
-        [LimitRule(tokens=1000, per="day")],
-        [row],
-        call_facts(user_id="u-1"),
-        UsageTable(),
-    )
-    made = replace(account(), limits=limits)
-    assert limits.refusal("m", has_price=True) == ""
+    rules = [LimitRule(tokens=1000, per="day")]
+    limits = UserLimits(rules, [row], call_facts(user_id="u-1"), UsageTable())
 
-    events = made.observe_run(run(), "m", "a.example", describe)
+    events = replace(account(), limits=limits).observe_run(run(), *asked)
+    refusals = [limits.refusal("m", has_price=True)]
     assert await anext(events) == "Hi"
-    told = limits.refusal("m", has_price=True)
+    refusals.append(limits.refusal("m", has_price=True))
     await events.aclose()
+    refusals.append(limits.refusal("m", has_price=True))
 
-    assert told.startswith("1 of your answers under way may use up your limit of 1,000")
-    assert limits.refusal("m", has_price=True) == ""
-    free = replace(made, limits=replace(limits, rules=()))
-    assert free.observe_run(events, "m", "a.example", describe) is events
+    told = "1 of your answers under way may use up your limit of 1,000 tokens a day."
+    assert [refusal.partition(" Ask")[0] for refusal in refusals] == ["", told, ""]
+    free = replace(account(), limits=replace(limits, rules=()))
+    assert free.observe_run(events, *asked) is events
 
 
 async def test_entries_are_tried_at_the_address_of_the_valves() -> None:
