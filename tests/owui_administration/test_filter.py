@@ -118,6 +118,7 @@ async def test_models_of_the_pipe_are_left_to_it(limited: Filter) -> None:
 
     await ask(limited, OWN_MODEL)
     report(limited, OWN_MODEL, usage=USED)
+    limited.stream({"usage": USED}, None, AGENT, REQUEST)  # whoever asked
 
     assert await counted(limited) == []
 
