@@ -454,7 +454,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     start, last = _stated_range(annotation)
     # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
     knows_none = start == last == 0
-    if start is None and last is None:  # some servers write null for what is not there
+    if start is None:  # some servers write null for what is not there
         start = last = annotation.get("index")
     if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)

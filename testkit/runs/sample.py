@@ -187,14 +187,6 @@ def run_of_transcript(name: str, folder: Path = STREAMS) -> list[RunEvent]:
     return _reported(_parsed([(folder / name).read_bytes()], joins_deltas=False))
 
 
-def rounds_of_transcripts() -> dict[str, list[str]]:
-    """The transcripts of each scenario, in the order of their rounds."""
-    scenarios: dict[str, list[str]] = {}
-    for name in TRANSCRIPTS:
-        scenarios.setdefault(name.split(".", 1)[0], []).append(name)
-    return scenarios
-
-
 def run_of_chunks(
     chunks: Iterable[bytes], tools: Collection[str] | None = None
 ) -> list[RunEvent]:

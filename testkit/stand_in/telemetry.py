@@ -16,10 +16,11 @@ Json = dict[str, Any]
 class RememberedSpan(trace.NonRecordingSpan):
     """A span with what was said of it."""
 
-    def __init__(self, name: str, inside: str, attributes: Json) -> None:
+    def __init__(self, name: str, inside: str, kind: Any, attributes: Json) -> None:
         super().__init__(trace.INVALID_SPAN_CONTEXT)
         self.name = name
         self.inside = inside
+        self.kind = kind
         self.told = dict(attributes)
         self.failed = self.ended = False
 
@@ -71,7 +72,7 @@ class Memory:
     ) -> RememberedSpan:
         """Begin a span inside the current one (Tracer)."""
         inside = getattr(trace.get_current_span(), "name", "")
-        self.spans.append(RememberedSpan(name, inside, attributes))
+        self.spans.append(RememberedSpan(name, inside, kind, attributes))
         return self.spans[-1]
 
     @contextmanager

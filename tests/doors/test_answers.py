@@ -615,14 +615,3 @@ async def test_refusal_is_not_the_json_that_was_asked_for(door: Door) -> None:
 
     message = turn.answers[0]["choices"][0]["message"]
     assert (bool(message["refusal"]), bool(message["content"])) == (True, False)
-
-
-async def test_whole_answer_has_no_half_of_a_character(door: Door) -> None:
-    """A host that sends it in one piece would raise."""
-    events = [wire.created(), *wire.message("half \ud83d"), wire.completed()]
-    lines = [f"data: {json.dumps(event)}\n\n" for event in events]
-    server_says = streaming("".join(lines).encode())
-
-    turn, _ = await told_by(door, server_says, "plain-whole")
-    content = turn.answers[0]["choices"][0]["message"]["content"]
-    assert content == "half \ufffd"

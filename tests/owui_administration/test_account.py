@@ -1,18 +1,21 @@
 """What the pipe asks of the filter for one call."""
 
 import sys
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from calls.facts import call_facts
+from openai_responses.clock import utc_today
 from openai_responses.transport.entra import EntraTokens
 from owui_administration.account import Account
 from owui_administration.limits import UserLimits
 from owui_administration.rules import LimitRule
 from owui_administration.telemetry import ServerWords, Telemetry
-from owui_administration.usage_table import UsageTable
+from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import ResponseCounts
 
 pytestmark = pytest.mark.asyncio
@@ -87,6 +90,31 @@ async def test_run_ends_at_the_limit_of_its_user() -> None:
     told = made.count_responses("gpt-5.2", ResponseCounts(0, 0, 0, 0), None)
 
     assert told.startswith("Your limit of 0 tokens a day is used up")
+
+
+@pytest.mark.usefixtures("host")
+async def test_answer_under_way_may_use_up_what_is_left() -> None:
+    """Each of fifty may take a share of the limit; one that has ended takes none."""
+
+    async def run() -> AsyncGenerator[str, None]:
+        yield "Hi"
+
+    asked: Any = ("m", "a.example", None)
+    row = UsageRow("u-1", utc_today().isoformat(), "m", 1, 980, 0, 0, 0)
+    rules = [LimitRule(tokens=1000, per="day")]
+    limits = UserLimits(rules, [row], call_facts(user_id="u-1"), UsageTable())
+
+    events = replace(account(), limits=limits).observe_run(run(), *asked)
+    refusals = [limits.refusal("m", has_price=True)]
+    assert await anext(events) == "Hi"
+    refusals.append(limits.refusal("m", has_price=True))
+    await events.aclose()
+    refusals.append(limits.refusal("m", has_price=True))
+
+    told = "1 of your answers under way may use up your limit of 1,000 tokens a day."
+    assert [refusal.partition(" Ask")[0] for refusal in refusals] == ["", told, ""]
+    free = replace(account(), limits=replace(limits, rules=()))
+    assert free.observe_run(events, *asked) is events
 
 
 async def test_entries_are_tried_at_the_address_of_the_valves() -> None:

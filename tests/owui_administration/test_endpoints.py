@@ -236,6 +236,10 @@ def test_chat_returns_to_the_account_that_wrote_its_reasoning(
     assert returned is (chosen is not EAST)
     assert first_of(endpoints) == chosen["base_url"]
     assert endpoints.lost_reasoning_notice(host, scope) == ("" if can_read else LOST)
+    for _ in "12":
+        endpoints.mark_failed("unreachable", None, 0)
+    last = WEST if chosen is NORTH else NORTH
+    assert first_of(endpoints) == last["base_url"]
 
 
 def test_chat_does_not_return_to_an_address_that_cannot_be_used() -> None:
@@ -327,4 +331,5 @@ def test_entry_with_tokens_sends_no_key() -> None:
 
 def test_key_of_an_entry_is_read_as_it_is_copied() -> None:
     """The pipe reads it so, and reasoning belongs to the key."""
-    assert entry(api_key=" 'Bearer sk-1' ").key == "sk-1"
+    own = entry(api_key=" 'Bearer sk-1' ", organization=" org ")
+    assert (own.key, own.at("").organization) == ("sk-1", "org")

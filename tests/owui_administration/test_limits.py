@@ -9,6 +9,7 @@ import pytest
 
 from calls.facts import call_facts
 from openai_responses.models.resolve import REASONING_EFFORTS, resolve_model
+from owui_administration.host import user_groups
 from owui_administration.limits import UserLimits, read_user_limits
 from owui_administration.rules import LimitRule, longest_ago, period_start, read_limits
 from owui_administration.usage_table import UsageRow, UsageTable
@@ -205,6 +206,7 @@ def test_own_key_has_no_amounts() -> None:
         ("gpt-6.1-sol", ["gpt-6-luna"], False),
         ("gpt-6.1-sol-pro", ["gpt-6.1-sol"], False),
         ("gpt-6.1-sol-pro", ["gpt-6.1-sol-pro"], True),
+        ("gpt-6.1-sol-pro-high", ["gpt-6.1-sol-pro-high"], True),
         ("gpt-6.1-sol", [], False),
     ],
 )
@@ -284,6 +286,7 @@ async def test_task_model_may_be_one_of_the_workspace(host: StandInHost) -> None
         ("gpt-5.2", "high", [["low", "medium"], ["none", "low"]], "low"),
         ("gpt-5.2", "none", [["medium", "high"]], "medium"),
         ("gpt-5.2", "xhigh", [["max", "xhigh"]], None),
+        ("gpt-5.2", "max", [["low", "high"]], "high"),
         ("gpt-4.1", None, [["low"]], None),
         ("gpt-5.2", "max", [], None),
     ],
@@ -291,7 +294,8 @@ async def test_task_model_may_be_one_of_the_workspace(host: StandInHost) -> None
 def test_effort_is_lowered_to_an_allowed_one(
     model: str, asked: str | None, allowed: list[list[str]], sent: str | None
 ) -> None:
-    limited = limits(*(rule(efforts=efforts) for efforts in allowed))
+    others = [rule(efforts=efforts) for efforts in allowed]
+    limited = limits(rule(tools=[]), *others)
 
     assert effort_of(limited, asked, model) == (sent or "")
     assert refusal(limited, model) == ""
@@ -313,7 +317,9 @@ def effort_of(limited: UserLimits, asked: str | None, name: str) -> str:
 def test_hosted_tools_are_those_that_every_rule_allows() -> None:
     """The model is taken for one that lacks the others."""
     limited = limits(
-        rule(tools=["web_search", "mcp"]), rule(tools=["web_search", "file_search"])
+        rule(tools=["web_search", "mcp"]),
+        rule(tools=["web_search", "file_search"]),
+        rule(efforts=["low"]),
     )
 
     closed = limited.forbidden_tools()
@@ -340,13 +346,24 @@ async def test_rules_name_users_by_what_the_host_knows(
     given: dict[str, Any], host: StandInHost, *, named: bool
 ) -> None:
     host.groups.members = {"staff": {"u"}, "pupils": {"other"}}
-    facts = call_facts(user_id="u", email="ann@example.com", role="user")
+    facts = call_facts(user_id="u", email="Ann@Example.com", role="user")
 
     limited = await read_user_limits(
         json.dumps([{**given, "models": []}]), facts, Table()
     )
 
     assert ("is not available to you" in refusal(limited)) is named
+
+
+@pytest.mark.asyncio
+async def test_groups_of_a_host_without_groups_in_groups(host: StandInHost) -> None:
+    async def groups_of(user_id: str) -> list[SimpleNamespace]:
+        return [SimpleNamespace(id=f"g of {user_id}", name="staff")]
+
+    groups = SimpleNamespace(get_groups_by_member_id=groups_of)
+    host.provide("models.groups", Groups=groups)
+
+    assert await user_groups("u") == {"g of u", "staff"}
 
 
 @pytest.mark.asyncio

@@ -17,6 +17,7 @@ def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown key": ({"mony": 5}, "the key `mony` is unknown (known"),
     "an amount without a period": ({"money": 5}, "`per` is missing"),
+    "tokens without a period": ({"tokens": 5}, "`per` is missing"),
     "a negative amount": ({"tokens": -1}, "`tokens` has to be at least 0"),
     "an amount that no total reaches": ({"tokens": 10**309}, "`tokens` has a wrong"),
     "a text as an amount": ({"money": "5"}, "`money` has a wrong value"),
@@ -39,7 +40,7 @@ def test_rule_that_cannot_be_read_closes_for_whom_it_names(
     assert isinstance(second, UnreadableRule)
     assert (second.user, second.group, second.role) == ("ann", "staff", "user")
     assert problem.startswith(f"Rule 2 of USER_LIMITS_JSON: {mistake}")
-    assert "the valves of the filter" in problem
+    assert "Users that such a rule names get no answers" in problem
 
 
 @pytest.mark.parametrize(

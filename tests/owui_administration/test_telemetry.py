@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import pytest
+from opentelemetry.trace import SpanKind
 
 from calls.facts import call_facts
 from calls.sample import TOOL, call_of, chat, host_context, valves_for
@@ -95,6 +96,7 @@ async def test_run_is_a_span_with_its_tokens_and_cost(memory: Memory) -> None:
 
     [span] = memory.spans
     assert (span.name, span.ended, span.failed) == ("chat gpt-5.6-sol", True, False)
+    assert span.kind is SpanKind.CLIENT
     assert span.told == {
         "gen_ai.operation.name": "chat",
         "gen_ai.provider.name": "openai",

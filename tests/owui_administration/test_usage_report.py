@@ -139,6 +139,7 @@ async def test_small_amounts_have_more_digits(
 )
 async def test_days_are_named(database: UsageDatabase, words: str, span: str) -> None:
     assert f"\nYou, {span}.\n" in await told(f"/usage {words}", MEMBER)
+    assert f"\nAll users, {span}.\n" in await told(f"/usage {words}")
 
 
 async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
@@ -152,12 +153,17 @@ async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
 
 
 async def test_programs_get_no_picture(database: UsageDatabase) -> None:
-    text = await told("/usage", rows=(ROW,), program=True)
+    rows = (ROW, ROW._replace(user_id="user-2"))
+    text = await told("/usage", rows=rows, program=True)
 
     assert "```" not in text
-    own = await told("/usage", MEMBER, program=True)
+    assert "What that saved is not known of these days." in text
+    earlier = tuple(ROW._replace(day=day_ago(days)) for days in (1, 10, 40))
+    own = await told("/usage", MEMBER, rows=earlier, program=True)
     assert "```" not in own
     assert "| today | 2.0000 | 10 | 1,000 | 400 | 100 |" in own
+    assert "| this week | 4.0000 |" in own
+    assert "| this month | 6.0000 |" in own
     assert "| user-1, gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in text
 
 
@@ -170,6 +176,7 @@ async def test_what_the_cache_saved(database: UsageDatabase) -> None:
         in text
     )
     assert "would have cost $1.50 more.\n" in text
+    assert "| Searches" not in text
     [picture] = pictures(text)
     line = picture["layer"][1]
     assert picture["title"]["subtitle"] == "The line: without the prompt cache"
@@ -203,9 +210,13 @@ async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> N
         ((70, 40, 40, 40), "In the week from 8 November only 40 % of"),
         ((70, 70, 70, 50), ""),
         ((70, 40, 40, 50), ""),
+        ((70, 60, 45, 45), ""),
         ((0, 0, 0, 0), ""),
     ],
-    ids=["just now", "and stays", "less than a third", "and came back", "never"],
+    ids=[
+        *("just now", "and stays", "less than a third", "and came back"),
+        *("little by little", "never"),
+    ],
 )
 async def test_a_share_that_falls_is_told(
     database: UsageDatabase, shares: tuple[int, ...], said: str
@@ -218,6 +229,7 @@ async def test_a_share_that_falls_is_told(
     )
     text = await told("/usage", MEMBER, rows=rows)
 
+    assert ("the week before 70 %. Something" in text) is bool(said)
     assert ("docs/history.md" in text) is bool(said)
     assert said in text
 
@@ -321,6 +333,7 @@ async def test_one_user(database: UsageDatabase) -> None:
     assert "| today | 2.0000 |" in await told("/usage user1@school.example", large)
     other = await told("/usage user2@school.example", MEMBER)
 
+    assert "\nann@example.com, 30 October to" in named
     assert "| gpt-6-luna | 2.0000 | 10 | 1,000 | 400 | 100 |" in named
     assert "gpt-5.2" not in named
     assert len(pictures(named)) == 1

@@ -234,23 +234,29 @@ async def test_commit_without_an_answer_is_counted_once(
     ]
 
 
-async def test_row_that_waited_for_a_reader_is_written_after_it(
-    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("moment", ["SELECT", "INSERT"])
+async def test_row_that_waited_for_a_reader_or_writer_is_written_after_it(
+    moment: str, database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Perhaps nobody asks again before the server stops."""
+    moments = [moment]
 
     async def run_while_a_row_comes(*statements: Any) -> Any:
-        if statements[-1][0].startswith("SELECT"):
+        if moments and statements[-1][0].lstrip().startswith(moment):
+            moments.clear()
             table.add(ROW, BOUGHT)
             await asyncio.sleep(0)  # the writer sees that the rows are read
         return await run_sql(*statements)
 
     table = UsageTable()
     monkeypatch.setattr(usage_table, "run_sql", run_while_a_row_comes)
+    other = ROW._replace(user_id="t")
+    table.add(other)
 
-    await table.user_rows("u", "2026")
+    await (table.user_rows("u", "2026") if moment == "SELECT" else table.flush())
 
-    await until(lambda: stored(database, "openai_responses_usage") == [ROW])
+    both = [other, ROW]
+    await until(lambda: sorted(stored(database, "openai_responses_usage")) == both)
 
 
 @pytest.mark.parametrize(

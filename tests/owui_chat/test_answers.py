@@ -10,6 +10,7 @@ from runs.sample import call, message, output, reasoning, search
 
 CODE: Item = {"type": "code_interpreter_call", "code": "1", "outputs": []}
 DRAWN: Item = {"type": "image_generation_call", "result": "AAAA"}
+HM = {"type": "reasoning_text", "text": "Hm."}
 MADE: Item = {"type": "mcp_call", "name": "now", "arguments": "{}", "output": "12:00"}
 LOOK = message("1", "I look.", "commentary")
 RAN = (call("1"), output("1"))
@@ -27,6 +28,7 @@ RAN = (call("1"), output("1"))
         ([MADE], [], None),
         ([], RAN, None),
         ([], [], "no_answer"),
+        ([{**reasoning("1"), "content": [HM]}], [], "no_answer"),
         ([message("1", " \n")], [], "no_answer"),
         ([LOOK, message("2", "", "final_answer")], [], None),
         ([reasoning("1"), search("1")], [message("0", "Before.")], "no_answer"),

@@ -15,6 +15,7 @@ from owui_chat.events import CitedEvent, SourceCited
 from runs.sample import (
     message,
     output,
+    reasoning,
     run_of,
     run_of_transcript,
     without_addresses,
@@ -104,12 +105,12 @@ def test_link_becomes_a_number() -> None:
 def test_headline_link_text_is_kept() -> None:
     """A headline is part of the answer; the site's name is not, nor what is apart."""
     inner = f"[The headline]({A}?utm_source=openai)"
-    dotted = f"[Mr. Rain]({A}?utm_source=openai)"
+    dotted = f"[Mr. Rain]({A}?utm_source=openai) [Rain]({A}?utm_source=openai)"
     site = f"[a.example]({A}?utm_source=openai)"
 
-    text = f"- {inner} {dotted}\n- {site} {link(A, 'a page')}"
+    text = f"- {inner} {dotted}\n- {site} {link(A, 'a page')} (see {site})"
     assert shown(message("1", text))[1] == (
-        f"- [The headline]({A})[1] [Mr. Rain]({A})[1]\n- [1] [1]"
+        f"- [The headline]({A})[1] [Mr. Rain]({A})[1] [Rain]({A})[1]\n- [1] [1] (see [1])"
     )
 
 
@@ -143,6 +144,16 @@ def test_other_servers_forms_of_content_are_read() -> None:
 
     texts = [event.shown for event in ended if isinstance(event, ItemDone)]
     assert [without_addresses(text) for text in texts] == ["Rain [1]", ""]
+    assert len(sources_in(ended)) == 1
+
+
+def test_text_leads_to_the_files_of_a_container() -> None:
+    item = message("1", "[A](sandbox:/a.csv)")
+    ended = ItemDone(0, item, {"links": {"sandbox:/a.csv": "/f-1"}, "notes": ["Full."]})
+
+    [shown_end] = fed(Citations(), ended)
+
+    assert shown_end == ended._replace(shown="[A](/f-1)\n\nFull.")
 
 
 YEAR = "It was in 1963 1963 that it froze."
@@ -270,7 +281,7 @@ def test_source_without_a_title_is_named_by_its_address() -> None:
 
 def test_many_sources_are_few_events() -> None:
     """For each the host reads and writes all sources of the message."""
-    citations = Citations()
+    citations = Citations(["kept.pdf"])
     pages = [f"https://a.example/{number}" for number in range(500)]
     events: list[CitedEvent] = []
     for page in pages:
@@ -280,9 +291,9 @@ def test_many_sources_are_few_events() -> None:
     events += fed(citations, *run_of(message("1", text))[-1:])
 
     sources = sources_in(events)
-    assert [len(source["document"]) for source in sources] == [1] * 10 + [10] * 19
+    assert [len(source["document"]) for source in sources] == [1] * 10 + [10] * 18 + [9]
     rows = [row for source in sources for row in source["metadata"]]
-    assert [row["source"] for row in rows] == pages[:200]
+    assert [row["source"] for row in rows] == pages[:199]
 
 
 def test_more_sources_than_a_message_may_have_stay_links() -> None:
@@ -309,6 +320,11 @@ def test_source_waits_for_its_name_while_the_text_grows() -> None:
     sources = sources_in(fed(citations, AnnotationAdded(0, url_note(A, "Page A"))))
 
     assert [source["document"] for source in sources] == [["Page A", "Page B"]]
+    fed(citations, TextDelta(0, "text", 0, link("https://c.example")))
+    of_tool = {"source": {"name": "search"}, "document": ["x"]}
+    answered = ToolOutput(2, output("1"), card={"sources": [of_tool]})
+    sources = sources_in(fed(citations, answered))
+    assert [source["document"] for source in sources] == [["https://c.example"], ["x"]]
 
 
 def test_numbers_run_on_over_messages_and_tools() -> None:
@@ -359,6 +375,9 @@ def test_text_that_broke_off_is_shown_to_its_end() -> None:
     assert "".join(texts) == "[1] Rain ([a.exam"
     assert [source["document"] for source in sources_in(events)] == [[A]]
     assert events[-1] == ended
+    thought = ItemDone(0, reasoning("1"))  # its text was none of the answer
+    rest = fed(Citations(), TextDelta(0, "text", 0, "Hm ["), thought, ended)[1:]
+    assert rest == [thought, ended]
 
 
 def test_other_texts_are_not_cited() -> None:

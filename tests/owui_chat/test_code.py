@@ -7,11 +7,18 @@ import pytest
 
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item
+from openai_responses.requests.replay import strip_for_replay
 from owui_chat.code import code_host_item, code_text, take_out_code
 from owui_chat.input.history import build_input
-from owui_chat.messages import AssistantText, parse_messages
+from owui_chat.messages import (
+    AssistantText,
+    ChatPart,
+    ToolCall,
+    ToolMessage,
+    parse_messages,
+)
 from owui_chat.storage.markers import format_marker
-from owui_chat.storage.records import read_records
+from owui_chat.storage.records import Record, read_records
 from runs.sample import ORIGIN, message, reasoning
 from stand_in.signing import SIGN, signed_items
 
@@ -151,6 +158,19 @@ def built(text: str, *payload: Item) -> list[Item]:
     _, parts = parse_messages([{"role": "assistant", "content": text}])
     assert isinstance(parts[0], AssistantText)
     return build_input(parts, records, ORIGIN)
+
+
+def test_code_may_be_next_to_a_call_of_the_host() -> None:
+    card: list[ChatPart] = [ToolCall("call_1", "f", "{}"), ToolMessage("call_1", "")]
+    shown = code_text(code_host_item(code())["code"])
+    text = f"{format_marker('items', A)}{shown}It is 42."
+    records = {A: Record(A, (strip_for_replay(code()),), "m-1", ORIGIN)}
+
+    items = build_input([*card, AssistantText(text)], records, ORIGIN)
+
+    kinds = ["function_call", "function_call_output"] * 2
+    assert [item["type"] for item in items] == [*kinds, "message"]
+    assert items[-1]["content"][0]["text"] == "It is 42."
 
 
 def past(host: HostFunctions, item: Item) -> list[Item]:

@@ -72,7 +72,8 @@ def test_what_a_model_answered_stays(words: str, answer: str) -> None:
 
 def test_the_last_command_stays_for_its_answer() -> None:
     """A command that no answer follows is a question like others."""
-    for parts in (said("/usage"), [*said("/usage"), *said("Hi")]):
+    answers = [AssistantText(USED), AssistantText(USED)]  # in front of each question
+    for parts in (said("/usage"), [*said("/usage"), *said("Hi")], [*answers]):
         assert without_commands(parts) == parts
 
 

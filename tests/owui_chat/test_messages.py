@@ -17,9 +17,12 @@ from owui_chat.messages import (
     ToolMessage,
     UserMessage,
     attach_stored_messages,
+    check_shown,
     cut_notice,
     parse_messages,
     stored_messages,
+    with_shown_words,
+    without_unseen_words,
 )
 
 Json = dict[str, Any]
@@ -31,6 +34,14 @@ FILE: Json = {"type": "input_file", "filename": "a.pdf", "file_data": "QQ=="}
 def said(role: str, content: object) -> Json:
     """A message of a chat."""
     return {"role": role, "content": content}
+
+
+def branch(*messages: Json) -> Json:
+    """Stored messages, each after the one before it, by their numbers."""
+    return {
+        str(number): {**message, "parentId": str(number - 1)}
+        for number, message in enumerate(messages)
+    }
 
 
 HI = input_message("Hi")
@@ -74,6 +85,7 @@ def test_system_messages_at_the_head_are_the_instructions(
     assert parse_messages(chat) == (instructions, parts)
 
 
+PNG_URL = "data:image/png;base64,QQ=="
 NO_WEB_ADDRESS = text_part(
     "[A file is left out: its address begins neither with https nor http.]"
 )
@@ -105,6 +117,7 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
         ({"type": "file", "file": None}, NO_FILE),
         ({**FILE, "tools[0].filters": 1}, FILE),
         ({**FILE, "detail": "tools[0]"}, FILE),
+        ({**FILE, "detail": "low"}, {**FILE, "detail": "low"}),
         (
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},
@@ -138,6 +151,7 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
             {"type": "image", "source": {"type": "url", "url": "https://a.example"}},
             {**IMAGE, "image_url": "https://a.example"},
         ),
+        ({"type": "image", "data": "QQ=="}, {**IMAGE, "image_url": PNG_URL}),
         *(
             (
                 {"type": "file", "file": {"file_data": data, "filename": None}},
@@ -344,6 +358,11 @@ def test_malformed_tool_calls_are_left_out(tool_calls: object) -> None:
     chat = [{**said("assistant", "Hi"), "tool_calls": tool_calls}]
 
     assert parse_messages(chat)[1] == [AssistantText("Hi")]
+    nameless = {"id": "call_0", "function": {"name": ["f"]}}
+    result = {"role": "tool", "name": ["f"], "content": ""}
+    chat = [{"role": "assistant", "tool_calls": [nameless]}, result]
+    odd = [ToolCall("call_0", "['f']", "{}"), ToolMessage("call_0", "")]
+    assert parse_messages(chat)[1] == odd
 
 
 MAP = [text_part("A map"), {"type": "input_image", "image_url": PICTURE}]
@@ -375,10 +394,7 @@ def test_stored_message_that_no_page_writes_is_refused(
     """Open WebUI passes it on so that its words can no longer be told apart."""
     roles = ["user", "assistant", "user"]
     roles.insert(index, role or "")
-    rows = {
-        str(number): {"role": role, "content": "Hi", "parentId": str(number - 1)}
-        for number, role in enumerate(roles)
-    }
+    rows = branch(*({"role": role, "content": "Hi"} for role in roles))
     _, parts = parse_messages([{"role": "user", "content": "Hi"}] * 2)
     metadata = {"user_message_id": "3", "message_id": "4"}
     with pytest.raises(InvalidRequest, match="the page does not show"):
@@ -401,12 +417,8 @@ def test_wish_how_to_answer_again_is_in_no_row(
     metadata: Json, stored: list[str | None]
 ) -> None:
     """It comes last, and takes no stored message from the questions before it."""
-    rows = {
-        "0": {"role": "user", "content": "rain?", "parentId": None},
-        "1": {"role": "user", "content": "snow?", "parentId": "0"},
-    }
-    if not metadata:
-        rows["2"] = {"role": "user", "content": "snow?", "parentId": "1"}
+    asked = ["rain?", "snow?"] if metadata else ["rain?", "snow?", "snow?"]
+    rows = branch(*(said("user", text) for text in asked))
     body = [said("user", text) for text in ("rain?", "snow?", "Shorter.")]
     metadata = {**metadata, "user_message_id": max(rows), "message_id": "new"}
 
@@ -431,10 +443,7 @@ def _chat_with_hidden(
     """A stored chat of two questions, developer messages in it, and what is sent."""
     hidden = [("developer", content) for content in contents]
     messages = [("user", "Hi"), *hidden, ("user", "Hi")]
-    rows = {
-        str(number): {"role": role, "content": text, "parentId": str(number - 1)}
-        for number, (role, text) in enumerate(messages)
-    }
+    rows = branch(*(said(role, [text_part(text)]) for role, text in messages))
     given = [said("developer", words) for words in sent]
     body = [*given, said("assistant", "Yes."), *[said("user", "Hi")] * users]
     metadata = {"user_message_id": str(len(messages) - 1), "message_id": "answer"}
@@ -452,13 +461,9 @@ def test_stored_message_of_a_developer_is_left_out() -> None:
 
 def test_words_of_a_person_stay_where_a_developer_has_the_same() -> None:
     body = [said(role, "Hi") for role in ("user", "developer", "user")]
-    rows = {
-        str(number): {**message, "parentId": str(number - 1)}
-        for number, message in enumerate(body)
-    }
     metadata = {"user_message_id": "2", "message_id": "answer"}
 
-    parts = attach_stored_messages(parse_messages(body)[1], rows, metadata)
+    parts = attach_stored_messages(parse_messages(body)[1], branch(*body), metadata)
 
     users = [part for part in parts if isinstance(part, UserMessage)]
     assert [part.item["role"] for part in users] == ["user", "user"]
@@ -617,3 +622,99 @@ def test_thought_that_a_program_gives_back_under_two_names_is_one() -> None:
 
     parts = [HI, AssistantThought("Hm."), AssistantText("Hello")]
     assert parse_messages(chat, with_thoughts=True)[1] == parts
+
+
+WORDS = [{"type": "output_text", "text": "x"}]
+DRAWN = [{"type": "message", "content": WORDS}]
+HEADLESS: Json = {**said("assistant", ""), "reasoning_details": [{}]}
+
+
+@pytest.mark.parametrize(
+    ("output", "is_read"),
+    [
+        ([], True),
+        (DRAWN, True),
+        ([{"type": "open_webui:code_interpreter"}], True),
+        ([{"type": "reasoning", "content": WORDS}], False),
+        ([{"type": "function_call", "call_id": "c"}], False),  # without its output
+        ([{"type": "message", "content": [{"type": "text", "text": "x"}]}], False),
+        ([{"type": "message", "content": [{**WORDS[0], "text": ""}]}], False),
+        ([{"type": "message", "content": "x"}], False),
+        ("x", False),
+    ],
+)
+@pytest.mark.parametrize(
+    "metadata", [{"message_id": "3"}, {"message_id": "new", "user_message_id": "4"}]
+)
+def test_text_beside_an_output_is_not_read(
+    output: object, is_read: bool, metadata: Json
+) -> None:
+    """The page shows the output alone; other answers may have the same words."""
+    answers = [said("assistant", text) for text in ("Obey.", "Yes.", "Yes.")]
+    stored = [{**answer, "output": output} for answer in answers[:2]]
+    rows = branch(said("user", "Hi"), *stored, answers[2], said("user", "And?"))
+    parts = parse_messages([*answers, HEADLESS])[1]
+
+    assert without_unseen_words(parts, rows, metadata) == parts[not is_read :]
+
+
+HELLO: Json = {**said("assistant", "Hello."), "parentId": "0"}
+HELLO_DRAWN = [{"type": "message", "content": [{**WORDS[0], "text": "Hello."}]}]
+
+
+@pytest.mark.parametrize(
+    ("listed", "is_shown"),
+    [
+        ({}, True),
+        ({"1": {**HELLO, "content": "Hel\nlo."}}, True),
+        ({"1": {**HELLO, "content": [{"type": "text", "text": "Hello."}]}}, True),
+        ({"1": {**HELLO, "content": "Obey.", "output": HELLO_DRAWN}}, True),
+        ({"1": {**HELLO, "output": DRAWN}}, False),
+        ({"1": {**HELLO, "output": [{"type": "function_call_output"}]}}, False),
+        ({"1": {**HELLO, "role": "user"}}, False),
+        ({"1": {**HELLO, "role": "tool"}}, False),
+        ({"0": said("user", "Obey.")}, False),
+        ({"0": {**said("user", "Hi"), "parentId": "1"}}, True),
+        ({"0": {**said("user", "Hi"), "parentId": "x"}, "x": ASKED}, False),
+    ],
+)
+def test_chat_that_the_page_shows_otherwise_is_refused(
+    listed: Json, is_shown: bool
+) -> None:
+    """Roles, words and calls are compared, not white space; a ring is read once."""
+    shown = branch(said("user", "Hi"), HELLO, said("user", "And?"))
+
+    if is_shown:
+        check_shown({**shown, **listed}, shown, "2")
+    else:
+        with pytest.raises(InvalidRequest, match="the page does not show"):
+            check_shown({**shown, **listed}, shown, "2")
+
+
+def test_words_of_others_are_those_of_their_rows() -> None:
+    """What the host makes of a skill, and what a voice said, where a row shows it."""
+    spoken = "[Historical voice assistant transcript; not current task status]\n"
+    skill = {"skills_create": {"expanded_text": "Obey."}}
+    asked = {**said("user", "Hi"), "meta": skill}
+    rows = branch(
+        *({**asked, "user_id": "me"}, said("assistant", "Seen.")),
+        *({**asked, "user_id": "other"}, {**said("assistant", "A."), "output": DRAWN}),
+        said("user", "Bye"),
+    )
+    rows["elsewhere"] = said("assistant", "A.")  # of another branch
+    sent = [
+        *(said("user", ["Obey.", "Look."]), said("assistant", f"{spoken}Seen.")),
+        *(said("user", ["Obey.", "Look."]), said("assistant", f"{spoken}A.")),
+        *(said("assistant", "A."), said("user", "Bye")),
+    ]
+    metadata = {"user_message_id": "4"}
+    parts = attach_stored_messages(parse_messages(sent)[1], rows, metadata)
+
+    shown = with_shown_words(parts, rows, "4", "me")
+
+    texts = [
+        part.content if isinstance(part, UserMessage) else getattr(part, "text", "")
+        for part in shown
+    ]
+    own, others = ([text_part(t), text_part("Look.")] for t in ("Obey.", "Hi"))
+    assert texts == [own, f"{spoken}Seen.", others, "A.", [text_part("Bye")]]

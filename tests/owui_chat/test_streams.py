@@ -22,8 +22,11 @@ from pydantic import TypeAdapter
 
 from chats.round_trip import expected, sent_next
 from hosts.servers.functions import HostFunctions
+from openai_responses.endings import COMPLETED
 from openai_responses.items import (
+    CALL_OUTPUTS,
     Item,
+    content_parts,
     has_encrypted_reasoning,
     has_plain_reasoning,
     is_call,
@@ -86,6 +89,7 @@ ANNOTATED = ("file-search", "recorded-responses-965")
 """Only the end of their texts knows the numbers of the sources."""
 
 
+PLAIN = ("message", "reasoning", *CALL_OUTPUTS)
 PREAMBLE = "hugging-face"
 """White space around a text before a call is the model's, and stays."""
 
@@ -546,10 +550,27 @@ def test_stream_comes_back(stream: Stream, host_functions: HostFunctions) -> Non
         rounds.append(response.events)
         with naming("host_stores_what_the_page_holds", stream, number):
             host_stores_what_the_page_holds(response, host_functions)
-    for carrier in ("markers", "output") if stream.name != PREAMBLE else ():
+    carriers = ["markers", "output"] if stream.name != PREAMBLE else []
+    if all(map(fits_details, rounds)):
+        carriers.append("details")
+    for carrier in carriers:
         with naming(f"next_turn_sends_what_came ({carrier})", stream, len(rounds)):
             sent = sent_next(host_functions, rounds, carrier)
             assert sent == expected(rounds, carrier)
+
+
+def fits_details(events: list[RunEvent]) -> bool:
+    """Whether a response is whole, of items of ours, with sealed reasoning."""
+    items = ended_items(events)
+    plain = all(item_type(item) in PLAIN and not cites(item) for item in items)
+    done = events[-1]
+    is_whole = isinstance(done, RunDone) and done.ending == COMPLETED
+    return is_whole and plain and any(map(has_encrypted_reasoning, items))
+
+
+def cites(item: Item) -> bool:
+    """Whether the page shows another text, with numbers for what it refers to."""
+    return any(part.get("annotations") for part in content_parts(item.get("content")))
 
 
 def host_stores_what_the_page_holds(response: Response, host: HostFunctions) -> None:

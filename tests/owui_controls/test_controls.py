@@ -137,7 +137,7 @@ async def test_plain_client_without_metadata_changes_nothing(name: str) -> None:
 def test_each_switch_has_its_own_icon() -> None:
     switches = [switch() for switch in FILTERS.values()]
 
-    assert all(switch.toggle for switch in switches)
+    assert all(switch.toggle and switch.valves.priority == 0 for switch in switches)
     icons = {switch.icon for switch in switches}
     assert len(icons) == len(switches)
     assert all(icon.startswith("data:image/svg+xml;utf8,<svg ") for icon in icons)

@@ -100,10 +100,8 @@ async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        ({"messages": []}, "There is no message to answer"),
         ({"body": {"tool_choice": "required", "tools": [{"function": {}}]}}, "no name"),
         ({"guide": Guide(system_prompt="A.", memory_policy="vector-db")}, "vector-db"),
-        ({"messages": ["no message"]}, "not an object with a role"),
     ],
 )
 async def test_r25_what_cannot_be_asked_is_an_ending(

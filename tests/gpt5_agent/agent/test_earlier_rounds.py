@@ -291,30 +291,34 @@ def test_r10_rounds_of_the_host_count(
     assert NewMessage("It rains.") in events
 
 
+NEXT_TO_ANOTHER = ["own_slow", "host_news"]
+
+
 @pytest.mark.parametrize(
-    ("tools", "rules"),
+    ("tools", "later", "rules", "seconds"),
     [
-        pytest.param(["own_slow"], "", id="in a round of its own"),
-        pytest.param(["own_slow", "host_news"], "", id="next to a call of the host"),
-        pytest.param(["own_slow"], "own_slow", id="after a yes"),
+        pytest.param(["own_slow"], [], "", 50, id="in a round of its own"),
+        pytest.param(NEXT_TO_ANOTHER, [], "", 50, id="next to a call of the host"),
+        pytest.param(NEXT_TO_ANOTHER, NEXT_TO_ANOTHER, "", 100, id="all rounds"),
+        pytest.param(["own_slow"], [], "own_slow", 50, id="after a yes"),
     ],
 )
 def test_seconds_of_own_tools_count_in_later_rounds(
-    tools: list[str], rules: str, chat_of: ChatMaker
+    tools: list[str], later: list[str], rules: str, seconds: int, chat_of: ChatMaker
 ) -> None:
     """They run between two responses; the host calls again after the second one."""
     chat = chat_of(
         looking(1, *tools),
-        looking(2),
+        looking(2, *later),
         [SAID],
         tools=[WeatherTool("own_slow", seconds=50)],
         rules=rules,
-        maximum_seconds=60,
+        maximum_seconds=600,
     )
 
     metadata = metadata_of(chat.talk("Weather?"))
 
-    assert metadata.latency == pytest.approx(50, abs=1)
+    assert metadata.latency == pytest.approx(seconds, abs=2)
     assert_prefixes(chat)
 
 
@@ -800,21 +804,6 @@ def test_limit_of_outputs_holds_for_tools_of_the_host() -> None:
     assert len(sent["output"]) < 1100
     assert "300000 characters are cut here" in sent["output"]
     assert of_client["output"] == output
-
-
-def test_seconds_of_all_earlier_rounds_count(chat_of: ChatMaker) -> None:
-    """Not those of the longest alone."""
-    chat = chat_of(
-        looking(1, "own_slow", "host_news"),
-        looking(2, "own_slow", "host_news"),
-        [SAID],
-        tools=[WeatherTool("own_slow", seconds=50)],
-        maximum_seconds=600,
-    )
-
-    metadata = metadata_of(chat.talk("Weather?"))
-
-    assert metadata.latency == pytest.approx(100, abs=2)
 
 
 @pytest.mark.parametrize("organization", ["", "org-2"])

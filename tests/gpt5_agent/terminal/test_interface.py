@@ -94,7 +94,8 @@ async def sitting(*answers: list[Item], **more: Any) -> AsyncIterator[Desk]:
 
 async def test_thoughts_calls_and_answers_are_shown() -> None:
     tool = WeatherTool()
-    looking = [reasoning("1"), message("1", "I look."), calls("get_weather", 1)]
+    thought = {**reasoning("1"), "summary": None}  # as some servers write none
+    looking = [thought, message("1", "I look."), calls("get_weather", 1)]
     async with sitting(looking, [SAID], tool=tool) as desk:
         await desk.sees("> ")
         desk.terminal.receive_line("Weather?")

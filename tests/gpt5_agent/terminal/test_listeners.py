@@ -158,6 +158,8 @@ async def test_terminal_that_is_gone_has_no_more_lines() -> None:
     assert not StdinListener(left)._read()
 
     os.close(left)
+    with pytest.raises(OSError, match="Bad file descriptor"):  # a mistake of ours
+        StdinListener(left)._read()
 
 
 async def test_file_of_a_disk_is_read_to_its_end(tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
         (b"x" * 5000, ""),
         (b"\xff\xfe", ""),
         (b"a\0b", ""),
+        (b"", ""),
     ],
 )
 def test_file_that_cannot_be_stored_is_shown_if_it_is_a_short_text(

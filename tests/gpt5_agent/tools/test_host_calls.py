@@ -143,6 +143,8 @@ def test_only_names_of_mcp_servers_are_cut() -> None:
     names = HostToolNames(frozenset({"reports"}))
 
     assert not names.may_match(sent, "*delete*")
+    more = HostToolNames(has_more=True)  # of servers that are not known
+    assert more.may_match(sent, "*delete*")
 
 
 def test_id_of_hundreds_of_characters_is_none() -> None:

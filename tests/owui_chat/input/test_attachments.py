@@ -398,6 +398,8 @@ def test_file_that_the_host_could_not_read_is_named() -> None:
         "another format, or paste its text."
     )
     assert unread_notice(parts, {"id of whole.pdf", "id of scan.pdf"}) == ""
+    silent = unread_notice(parts, {"id of whole.pdf"}, {"id of read.pdf"})
+    assert "read scan.pdf, read.pdf, so" in silent
     assert unread_notice([AssistantText("Hi")], set()) == ""
 
 
@@ -486,7 +488,7 @@ OFFICE = "application/vnd.openxmlformats-officedocument"
         ("table.csv", "application/vnd.ms-excel", "text/csv"),  # Windows says so
         ("code.ts", "video/mp2t", "text/plain"),  # and so do browsers
         ("code.py", "text/x-python", "text/plain"),
-        ("notes", "text/plain; charset=utf-8", "text/plain"),
+        ("notes", "Text/Plain; charset=utf-8", "text/plain"),
         ("notes.xyz", "text/x-strange", "text/x-strange"),
         ("a.docx", "", f"{OFFICE}.wordprocessingml.document"),
         ("a.xlsx", "", f"{OFFICE}.spreadsheetml.sheet"),

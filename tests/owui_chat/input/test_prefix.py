@@ -192,6 +192,10 @@ def test_instructions_sent_to_another_model_do_not_count(
 ) -> None:
     """So it is told the present instructions, from the first line on."""
     assert sent_instructions(CHAT, sent, MODEL) is None
+    own = sent_instructions(CHAT, {"a0": whole(WHOLE)}, MODEL)
+    elsewhere = NOON_TO_ONE._replace(model="base")
+    later = {"a0": whole(WHOLE), "a1": elsewhere}
+    assert sent_instructions(CHAT, later, MODEL) == own
 
 
 def test_a_change_in_front_of_a_compaction_is_told_again() -> None:

@@ -32,6 +32,7 @@ from owui_chat.render.client_errors import (
     ending_status,
     exception_error,
     exception_status,
+    refused_run,
     seconds_to_wait,
 )
 
@@ -206,9 +207,12 @@ def test_error_of_a_request_names_its_parameter(
     error: Exception, param: str | None, status: int
 ) -> None:
     """Clients of OpenAI show it next to the message."""
-    told = exception_error("No.", error)["error"]
+    told = exception_error(str(error), error)["error"]
 
-    assert (told["message"], told["param"], told["status"]) == ("No.", param, status)
+    assert (told["param"], told["status"]) == (param, status)
+    assert told["message"] == str(error)
+    if isinstance(error, ResponsesError):
+        assert ending_error(refused_run(error))["error"] == {**told, "code": None}
 
 
 def test_what_is_no_word_is_not_passed_on() -> None:

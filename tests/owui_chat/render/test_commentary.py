@@ -61,6 +61,7 @@ def test_remark_is_a_quotation_between_the_cards() -> None:
     kinds = [item["type"] for item in rendered.view.shown.items]
     assert kinds == ["reasoning", COMMENTARY_TYPE, "message", "reasoning", "message"]
     assert remarks(rendered.view.shown.items) == ["> I look:\n> \n> - here"]
+    assert rendered.view.shown.items[1]["status"] == "completed"
     assert texts(rendered.view.shown.items) == ["Rain."]
 
 
@@ -112,6 +113,7 @@ def test_growth_keeps_to_the_quotation() -> None:
         shown = shown + chunk["delta"] if item is None else message_text(item)
 
     assert shown == "> One\n> \n> two\n> "
+    assert {c["item"]["type"] for c in chunks if "item" in c} == {COMMENTARY_TYPE}
 
 
 def test_remark_without_words_is_nothing() -> None:

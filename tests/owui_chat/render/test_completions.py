@@ -8,7 +8,7 @@ from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplet
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, RunEvent, Status
-from openai_responses.models.usage import Usage
+from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemDone
 from owui_chat.events import AnswerReport
 from owui_chat.render.client_errors import client_error
@@ -190,8 +190,10 @@ def test_answer_that_is_not_whole_has_a_reason_or_an_error(
     assert ("error" in body) is is_error
 
 
-def test_text_of_nothing_is_empty() -> None:
-    """A task that failed has no title."""
+def test_text_of_a_task_is_that_of_its_answer() -> None:
+    """One that failed has no title."""
+    title = message("2", "https://a.b?utm_source=openai")
+    assert completion_text(ended(LOOK, title)) == "https://a.b"
     assert completion_text(RunDone(CUT)) == ""
     assert completion_text(ended(reasoning("1"), call("1"))) == ""
 
@@ -329,15 +331,6 @@ def test_refusal_has_a_field_of_its_own_where_a_form_was_asked_for(
     assert not any("refusal" in delta for delta in deltas)
 
 
-def test_calls_come_whole_and_are_counted() -> None:
-    _, *deltas = deltas_of(search("1"), call("1"), call("2"))
-
-    assert [delta["tool_calls"] for delta in deltas] == [
-        [{"index": 0, **chat_tool_call(call("1"))}],
-        [{"index": 1, **chat_tool_call(call("2"))}],
-    ]
-
-
 @pytest.mark.parametrize(
     ("item", "kind", "body"),
     [
@@ -418,15 +411,24 @@ def test_each_chunk_has_a_choice() -> None:
 
 @pytest.mark.parametrize("ending", [COMPLETED, CUT])
 def test_usage_has_a_chunk_of_its_own_if_somebody_asks(ending: Ending) -> None:
-    """As OpenAI gives it: without a choice, after the reason, in front of an error."""
+    """As OpenAI gives it: without a choice, after the reason, in front of an error.
+
+    With what the answer took, as an answer in one piece has it.
+    """
     usage = Usage(10, 5, 15)
     view = ChunkRenderer("c", 1, "m", has_usage_chunk=True)
+    report = AnswerReport(cost=Cost(0.5), metadata={"rounds": 2})
+    run = RunDone(ending, usage, usage, (RAIN,))
 
-    chunks = list(view.render(RunDone(ending, usage, usage)))
+    chunks = [chunk for event in (report, run) for chunk in view.render(event)]
     [place] = [n for n, chunk in enumerate(chunks) if "usage" in chunk]
 
     assert chunks[place]["choices"] == []
-    assert chunks[place]["usage"]["total_tokens"] == 15
+    whole, refused = (completion(r, "c", 1, "m", report) for r in (run, RunDone(CUT)))
+    for told in (chunks[place], whole):
+        assert (told["usage"]["total_tokens"], told["usage"]["cost"]) == (15, 0.5)
+    for told in (chunks[place], whole, refused):
+        assert told["execution_metadata"] == {"rounds": 2}
     reasons = [c["choices"][0]["finish_reason"] for c in chunks if c.get("choices")]
     assert [reason for reason in reasons if reason] == ["stop"] * (ending == COMPLETED)
     assert "error" in chunks[-1] or ending == COMPLETED
@@ -453,6 +455,12 @@ def test_note_is_nothing_to_a_plain_caller() -> None:
             [chat_tool_call(call("2"))],
             id="but one, which is the caller's",
         ),
+        pytest.param(
+            [*run_of(message("1", "Rain."), call("1"), call("2"))],
+            "tool_calls",
+            [chat_tool_call(call("1")), chat_tool_call(call("2"))],
+            id="none",
+        ),
     ],
 )
 def test_calls_that_were_answered_are_nothing_to_a_plain_caller(
@@ -468,16 +476,10 @@ def test_calls_that_were_answered_are_nothing_to_a_plain_caller(
     assert choice["finish_reason"] == reason
     assert choice["message"].get("tool_calls", []) == calls
     assert choice["message"]["content"] == joined_text(deltas) == "Rain."
-    streamed = [each for delta in deltas for each in delta.get("tool_calls", [])]
+    in_the_end = deltas[-1 - len(calls) : -1]
+    streamed = [each for delta in in_the_end for each in delta["tool_calls"]]
     assert streamed == [{"index": n, **made} for n, made in enumerate(calls)]
     assert chunks_of(events)[-1]["choices"][0]["finish_reason"] == reason
-
-
-def test_calls_that_are_left_open_come_at_the_end() -> None:
-    *_, text, opened, _ = deltas_in(run_with_tools(output("1")))
-
-    assert text == {"content": "Rain."}
-    assert "tool_calls" in opened
 
 
 def test_links_do_not_tell_who_searched_and_annotations_say_where_they_are() -> None:

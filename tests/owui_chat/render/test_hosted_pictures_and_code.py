@@ -125,13 +125,24 @@ def test_picture_that_failed_is_one_sentence(error: Json | None, sentence: str) 
     assert note["content"] == [{"type": "output_text", "text": f"*{sentence}*"}]
 
 
-def test_picture_that_could_not_be_stored_says_so() -> None:
-    events = with_card(run_of(DRAWN), "image_generation_call", notes=["Too large."])
+@pytest.mark.parametrize(
+    ("card", "text"),
+    [
+        pytest.param({"notes": ["Too large."]}, "*Too large.*", id="it says so"),
+        pytest.param(
+            {"address": "https://a.example/(1).png"},
+            "![Image](<https://a.example/(1).png>)",
+            id="the page draws it from elsewhere",
+        ),
+    ],
+)
+def test_picture_that_could_not_be_stored(card: Json, text: str) -> None:
+    events = with_card(run_of(DRAWN), "image_generation_call", **card)
 
     chunks = shown(events)
 
     (note,) = last_items(chunks)
-    assert note["content"][0]["text"] == "*Too large.*"
+    assert note["content"][0]["text"] == text
     assert host_events(chunks, "files") == []
 
 

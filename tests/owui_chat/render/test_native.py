@@ -138,14 +138,15 @@ def test_whatever_follows_ends_a_thought(follows: Item) -> None:
     """Also what the page draws in another way, or not at all."""
     view = Page(now := Clock())
     begun, first, second, ended, *_ = run_of(reasoning("1"))
-    for event in (begun, first, second, shifted(run_of(follows)[0], 1)):
+    line = Status("Still at work.")
+    for event in (begun, first, line, second, shifted(run_of(follows)[0], 1)):
         list(view.render(event))
         now.seconds += 1
-    assert view.items[0]["duration"] == 3
+    assert view.items[0]["duration"] == 4
     assert view.items[0]["summary"] == reasoning("1")["summary"]
 
     list(view.render(ended))
-    assert view.items[0]["duration"] == 3
+    assert view.items[0]["duration"] == 4
 
 
 def test_a_thought_that_goes_on_ends_later() -> None:
@@ -419,6 +420,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
         [retry, retry, failed],
         [retry, *begun, failed],
         [*begun, retry, failed],
+        [retry, *run_of(call("1"))[:-1], ToolOutput(1, output("1")), failed],
         [retry, RunDone(COMPLETED)],
     ]
     ends = []
@@ -430,6 +432,7 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
         "Failed after 3 attempts",
         "Interrupted after under a second · 1 note",
         "Failed after 2 attempts",
+        "Interrupted after under a second · 1 note",
         "Finished in under a second · 1 note",
     ]
 
@@ -441,8 +444,11 @@ def test_calls_that_the_host_will_run_are_no_end() -> None:
 
 def test_note_is_a_status_line() -> None:
     """Done at once, so that nothing spins above a finished answer."""
-    [chunk], items = on_page([Status("Trying again in 3 s.")])
+    told = Status("Trying again in 3 s.", subject="a setting is gone")
+    [chunk, last], items = on_page([told, *run_of()])
 
+    line = last["event"]["data"]["description"]
+    assert line.endswith(" · a setting is gone · 15 tokens · 1 note")
     assert chunk == status_chunk("Trying again in 3 s.")
     status = {"description": "Trying again in 3 s.", "done": True}
     assert chunk["event"] == {"type": "status", "data": status}

@@ -53,6 +53,7 @@ def test_files_that_a_message_cites_are_found_once() -> None:
     item = message("1", "x", annotations=[CITED, url, CITED])
 
     assert file_citations(item) == [CITED]
+    assert file_citations({"content": "x"}) == []  # the short form
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,10 @@ def values_of(*items: Json) -> Json:
 
 
 RAIN = message("1", "Rain.")
-ODD_PARTS = [*RAIN["content"], {"type": "summary_text", "text": "!"}]
+ODD_PARTS = [
+    *(*RAIN["content"], {"type": "summary_text", "text": "!"}),
+    {"type": "output_text", "text": 7},
+]
 TWO_TEXTS = [RAIN, kept(A, "msg_1"), message("2", "Snow."), kept(B, "msg_2")]
 MADE: Json = {**output("1"), "output": []}
 MADE_2 = {**MADE, "call_id": "call_2"}
@@ -150,6 +153,9 @@ CODE_THEN_RAIN = [{"type": CODE_CARD, "code": "Rain."}, RAIN, kept(A, "msg_1")]
             id="a record without a text is after the cards",
         ),
         pytest.param(
+            [], [kept(A)], [AssistantText("", [A])], id="nothing is left of the answer"
+        ),
+        pytest.param(
             [AssistantText("Sun.\nHail."), *card("call_1"), AssistantText("Snow.")],
             [
                 *(RAIN, kept(A, "msg_1"), message("2", "Hail."), kept(B, "msg_2")),
@@ -191,6 +197,7 @@ def test_text_names_its_record(
     ("answer", "run"),
     [
         ([AssistantText("Mine.")], [RAIN, kept(A, "msg_1")]),
+        ([AssistantText("Mine.")], CODE_THEN_RAIN),
         ([AssistantText("Rain.")], [message("2", "Rain."), kept(A, "msg_1")]),
         ([AssistantText("Rain.")], [kept(A)]),
         (
@@ -203,8 +210,8 @@ def test_text_names_its_record(
         ),
     ],
     ids=[
-        *("a filter's words", "its text deleted", "another run", "no writer's"),
-        "another call",
+        *("a filter's words", "after code that was deleted", "its text deleted"),
+        *("another run", "no writer's", "another call"),
     ],
 )
 def test_edited_answer_is_kept_without_its_records(

@@ -20,6 +20,7 @@ from owui_chat.storage.records import (
     message_key,
     prune,
     read_records,
+    storable_record,
     stored_repairs,
     stored_size,
     write_records,
@@ -125,7 +126,10 @@ def test_shared_origin_is_signed(change: Json) -> None:
 
 
 def test_records_come_back_from_json_as_they_were() -> None:
-    first = record(SEALED, call("1"))
+    """Without what the host leaves out of all texts: the signature holds."""
+    summary = [{"type": "summary_text", "text": "Hm\0\ud83d."}]
+    first = storable_record(record({**SEALED, "summary": summary}, call("1")))
+    assert first.payload[0]["summary"][0]["text"] == "Hm."
     second = record(SEALED, ulid="B" * 26)
     other = record(reasoning("2"), ulid="A" * 26, message_id="m-2")
     chat = {

@@ -30,9 +30,9 @@ def texts_of(item: Item) -> list[object]:
     ("item", "shown", "stored"),
     [
         pytest.param(
-            message("1", f"\n\n{RAIN}\n"),
+            message("1", f"\n{RAIN}\n"),
             RAIN,
-            [["\n\n", [0, 182], "\n"]],
+            [["\n", [0, 182], "\n"]],
             id="white space at the ends",
         ),
         pytest.param(

@@ -118,22 +118,28 @@ async def test_chat_of_questions_and_answers_asks_no_table(
     assert statements == []
 
 
-@pytest.mark.parametrize("author", ["user-1", "somebody else"])
+@pytest.mark.parametrize(
+    ("owner", "author", "words"),
+    [
+        ("user-1", "somebody else", "Obey."),
+        ("somebody else", "user-1", "Obey."),
+        ("somebody else", "somebody else", "Hi"),
+    ],
+)
 async def test_words_of_others_are_those_that_the_page_shows(
-    author: str, host: StandInHost
+    owner: str, author: str, words: str, host: StandInHost
 ) -> None:
     """The host replaces them by what their row says that it has made of them."""
     skill = {"original_text": "Hi", "expanded_text": "Obey."}
     row = {"role": "user", "content": "Hi", "meta": {"skills_create": skill}}
     rows = {"q": {**row, "user_id": author}}
-    host.chats.rows["chat-1"] = Row("somebody else", {"history": {"messages": rows}})
+    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
     host.chats.listed["chat-1"] = rows
     context = host_context(metadata={**IDS, "user_message_id": "q"})
 
     call = call_of(chat("Obey."), VALVES, SAVED, host=context)
     prepared = await build_chat_request(call)
 
-    words = "Obey." if author == "user-1" else "Hi"
     assert prepared.request.input == [user(words)]
 
 
@@ -711,51 +717,10 @@ async def test_thoughts_that_a_program_gives_back(
         assert thoughts[0] == {"type": "reasoning", "summary": [], "content": [part]}
 
 
-SPOKEN = "[Historical voice assistant transcript; not current task status]\n"
-
-
-@pytest.mark.parametrize("owner", ["user-1", "somebody else"])
-async def test_what_a_voice_said_unseen_counts_in_ones_own_chat_alone(
-    owner: str, host: StandInHost
-) -> None:
-    """The row of an answer may have any such words, which the page does not show."""
-    drawn = {"type": "message", "content": [{"type": "output_text", "text": "Hello."}]}
-    answer: Json = {"role": "assistant", "parentId": "q", "content": "Obey."}
-    answer["output"] = [drawn]  # which the page shows in place of the content
-    spoken = {"role": "assistant", "parentId": "a", "content": "I am well."}
-    asked = {"role": "user", "parentId": "s", "content": "And?"}
-    question = {"role": "user", "parentId": None, "content": "Hi"}
-    elsewhere = {"role": "assistant", "parentId": None, "content": "Obey."}
-    rows = {"q": question, "a": answer, "s": spoken, "q2": asked, "x": elsewhere}
-    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
-    host.chats.listed["chat-1"] = rows
-    context = host_context(metadata={**IDS, "user_message_id": "q2"})
-    unseen = {"role": "assistant", "content": f"{SPOKEN}Obey."}
-    seen = {"role": "assistant", "content": f"{SPOKEN}I am well."}
-    body = chat("Hi", "Hello.", "And?")
-    body["messages"][2:2] = [unseen, seen]
-
-    prepared = await build_chat_request(call_of(body, VALVES, SAVED, host=context))
-
-    words = [item["content"][0]["text"] for item in prepared.request.input]
-    hidden = [f"{SPOKEN}Obey."] if owner == "user-1" else []
-    assert words == ["Hi", "Hello.", *hidden, f"{SPOKEN}I am well.", "And?"]
-
-
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
 @pytest.mark.parametrize(
     ("output", "is_read"),
-    [
-        ([], True),
-        (
-            [{"type": "message", "content": [{"type": "output_text", "text": "x"}]}],
-            True,
-        ),
-        ([{"type": "reasoning", "summary": []}], False),
-        ([{"type": "function_call", "call_id": "c"}], False),  # without its output
-        ([{"type": "message", "content": [{"type": "text", "text": "x"}]}], False),
-        ("x", False),
-    ],
+    [([], True), ([{"type": "reasoning", "summary": []}], False)],
 )
 async def test_text_that_the_page_does_not_show_is_not_read(
     output: object, is_read: bool, owner: str, host: StandInHost
@@ -777,28 +742,11 @@ async def test_text_that_the_page_does_not_show_is_not_read(
 
 
 HELLO = {"role": "assistant", "parentId": "q", "content": "Hello."}
-OBEY = [{"type": "message", "content": [{"type": "output_text", "text": "Obey."}]}]
 
 
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
 @pytest.mark.parametrize(
-    ("listed", "is_shown"),
-    [
-        ({}, True),
-        ({"a": {**HELLO, "content": "Hel\nlo."}}, True),
-        ({"a": {**HELLO, "output": OBEY}}, False),
-        ({"a": {**HELLO, "output": [{"type": "function_call_output"}]}}, False),
-        ({"q": {"role": "user", "parentId": None, "content": "Obey."}}, False),
-        ({"q": {"role": "user", "parentId": "a", "content": "Hi"}}, True),
-        (
-            {
-                "q": {"role": "user", "parentId": "x", "content": "Hi"},
-                "x": {"role": "user", "parentId": None, "content": "Obey."},
-            },
-            False,
-        ),
-    ],
-    ids=["same", "blanks", "output", "call", "words", "ring", "message before"],
+    ("listed", "is_shown"), [({}, True), ({"a": {**HELLO, "content": "Obey."}}, False)]
 )
 async def test_words_of_the_hosts_table_alone_are_not_sent_to_others(
     listed: Json, is_shown: bool, owner: str, host: StandInHost
