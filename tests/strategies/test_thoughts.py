@@ -273,7 +273,8 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     *begun, ended = run_of(rains)
     assert isinstance(ended, RunDone)
     _, hidden = fed(HIDDEN, [*begun, ended._replace(output=(rains,))])
-    thoughts, events = shown(SHOWN, [LOOK, rains])
+    spaced = message("2", "\nIt rains.\n", "commentary")
+    thoughts, events = shown(SHOWN, [LOOK, spaced])
 
     assert [each for each in hidden if isinstance(each, ItemDone)] == [
         ItemDone(0, rains)
