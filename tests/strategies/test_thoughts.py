@@ -312,10 +312,10 @@ def test_carrier_is_an_empty_thought() -> None:
 @pytest.mark.parametrize(
     ("items", "text"),
     [
-        ([FIRST, SAID], "I look it up.\n\nIt rains."),
+        ([message("1", " I look.\n"), SAID], "I look.\n\nIt rains."),
         ([message("1", "Hm.", "commentary"), SAID], "It rains."),
         ([reasoning("1"), message("1", "Hm.", "commentary")], "Hm."),
-        ([reasoning("1"), message("1", TAGGED)], "It rains."),
+        ([reasoning("1"), message("1", f"{TAGGED} <thi")], "It rains. <thi"),
         ([reasoning("1")], ""),
     ],
 )

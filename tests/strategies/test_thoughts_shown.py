@@ -208,7 +208,7 @@ def test_citations_keep_their_words() -> None:
         {"type": "url_citation", "start_index": -1, "end_index": -1},
     ]
     declined = {"type": "refusal", "refusal": "No."}
-    item["content"].append(declined)
+    item["content"] += [None, declined]  # a server's own null is no part
     *_, ended = shown([item])
 
     assert isinstance(ended, RunDone)
