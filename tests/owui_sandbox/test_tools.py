@@ -20,8 +20,7 @@ from owui_sandbox import tools as tools_module
 from owui_sandbox.host import private_paths
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from owui_sandbox.tools import Tools
-from sandbox.backend import SharedLimits
-from sandbox.workspaces import WorkspaceKey, WorkspacePool
+from sandbox.workspaces import WorkspaceKey
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -126,41 +125,6 @@ async def test_two_workers_take_turns(tools: Tools) -> None:
     listed = json.loads(await tools.sandbox_fs_list(".", **asked()))
 
     assert [entry["name"] for entry in listed] == ["0", "1", "2", "3", "4", "5"]
-
-
-async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> None:
-    """First of a user who has too many, then of the one who has the most."""
-    limits = SharedLimits(workspaces=3, workspaces_per_user=2)
-    workspaces = StoredWorkspaces(tmp_path, limits, WorkspacePool())
-    keys = [WorkspaceKey(user, str(number)) for number, user in enumerate("babaac")]
-    for key in keys:
-        async with workspaces.acquire(key):
-            pass
-        for folder in files_below(tmp_path, "*/*"):
-            used = folder.stat().st_mtime
-            os.utime(folder, (used, used - 10))
-
-    kept = [key for key in keys if workspaces.has_workspace(key)]
-
-    assert kept == [keys[2], keys[3], keys[4], keys[5]]
-
-
-async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) -> None:
-    """An administrator has lowered the limit, and it is the oldest of too many."""
-    three, one = [SharedLimits(workspaces_per_user=most) for most in (3, 1)]
-    many = StoredWorkspaces(tmp_path, three, WorkspacePool())
-    keys = [WorkspaceKey("ada", str(number)) for number in range(3)]
-    for age, key in enumerate(reversed(keys)):
-        async with many.acquire(key) as workspace:
-            workspace.add_received("f-1")
-        folder = many._path_of(key)
-        used = folder.stat().st_mtime
-        os.utime(folder, (used, used - 10 * (3 - age)))
-    few = StoredWorkspaces(tmp_path, one, WorkspacePool())
-
-    async with few.acquire(keys[2]) as workspace:
-        assert list(workspace.received) == ["f-1"]
-    assert not few.has_workspace(keys[1])
 
 
 async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> None:
