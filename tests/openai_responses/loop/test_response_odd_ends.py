@@ -124,6 +124,11 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [CUT_CALL],
             id="a call that was cut off has no arguments yet",
         ),
+        pytest.param(
+            [*wire.custom_call("note"), EMPTY_END],
+            wire.items_of(wire.custom_call("note")),
+            id="an empty text for a custom tool is no object",
+        ),
         *(
             pytest.param(
                 [wire.added(item), EMPTY_END], [], id=f"nothing came of a {kind}"
@@ -182,6 +187,9 @@ def test_items_that_only_deltas_brought_end_with_the_response(
         ("completed", {}, None),
         ("completed", {"id": "resp_1"}, "completed"),
         ("failed", {}, "failed"),
+        # A word of a server's own is an end if there is something.
+        ("finished", {"output": [FINAL]}, "completed"),
+        ("finished", {"id": "resp_1"}, "incomplete"),
     ],
 )
 def test_end_that_says_nothing_of_nothing_is_none(
@@ -192,7 +200,7 @@ def test_end_that_says_nothing_of_nothing_is_none(
 
     events = state.feed(FinalResponse(status, response))
 
-    assert [type(event) for event in events] == [ResponseDone] * bool(ending)
+    assert [type(event) for event in events][-1:] == [ResponseDone] * bool(ending)
     assert (state.ending and state.ending.kind) == ending
 
 
