@@ -53,6 +53,7 @@ HELLO = wire.message("Hello")
 LOOK = wire.call_item("look", '{"a":1}')
 UNSAID = {**wire.call_item("look", ""), "status": "in_progress"}
 CUT_CALL = {**wire.call_item("look", ""), "status": "incomplete"}
+LONGER = wire.message_item("Two and more", at=1)
 LONE = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
 SUMMARY = wire.reasoning_item("hm")
 CONTENT = [{"type": "reasoning_text", "text": "hm"}]
@@ -85,6 +86,14 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [*HELLO, wire.completed(wire.message_item("Help me"))],
             [wire.message_item("Hello")],
             id="a snapshot that says something else changes nothing",
+        ),
+        pytest.param(
+            [
+                *(*HELLO, *wire.message("Two", at=1)),
+                wire.completed({**LONGER, "id": "x"}, wire.message_item("Hello")),
+            ],
+            [wire.message_item("Hello"), LONGER],
+            id="an unknown item of a snapshot is none that another one is",
         ),
         # The citations come with the text, other fields from the item's own end.
         pytest.param(
@@ -339,8 +348,13 @@ def test_item_that_goes_on_after_its_end_is_shown_at_once() -> None:
 def test_custom_call_of_a_declared_tool_is_ours(
     names: tuple[str, ...] | None, is_ours: bool
 ) -> None:
-    """Also if its name is spelled in another way, or the tools are unknown."""
+    """Also if its name is spelled in another way, or the tools are unknown.
+
+    A name that is no text is that of no tool.
+    """
     state = ResponseState(tool_names=names)
+    odd = {"type": "custom_tool_call", "call_id": "c", "name": ["odd"], "input": ""}
+    state.feed(ItemDone(0, odd))
     groups_of("server-run-custom-call", state)
     assert any(is_call(item) for item in state.output) == is_ours
 

@@ -153,9 +153,12 @@ def test_a_message_with_tags_becomes_reasoning_and_answer(
         tagged = TaggedThoughts(3, THOUGHT_TAGS)
         item = message("1", text)
 
-        page = Page(fed(tagged, *wire_events(item, split(text, length), 3)))
+        events = fed(tagged, *wire_events(item, split(text, length), 3))
+        page = Page(events)
 
         assert page.parts() == parts
+        bounds = [type(e) for e in events if isinstance(e, ItemAdded | ItemDone)]
+        assert bounds == [ItemAdded, ItemDone] * len(parts)  # one after the other
         assert tagged.items([(3, item)]) == sorted(page.items.items())
         assert sorted(page.items) == [*range(3, 3 + len(parts))]
         if parts == [answer(text)]:
