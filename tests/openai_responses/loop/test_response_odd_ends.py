@@ -27,6 +27,7 @@ from openai_responses.transport.stream import (
 )
 from runs.joining import grown_texts, joined
 from runs.log import log_of
+from runs.sample import without
 from runs.transcripts import transcript
 from upstream import wire
 from upstream.odd_streams import stream_of
@@ -566,14 +567,11 @@ def test_call_that_ends_under_another_call_id_is_one(
     kind = "response.function_call_arguments.delta"
     delta = {"type": kind, "item_id": "fc_1", "output_index": 0, "delta": '{"a"'}
     again = {**end, "id": "fc_9", "call_id": "call_9"}
-    last = {"id": "r", "output": [again] if len(call_ids) == 1 else []}
-    state = ResponseState()
-    for event in (wire.added(call), delta, wire.done(end)):
-        state.feed(wire.parsed(event))
-    state.feed(FinalResponse("completed", last))
-    assert [item["call_id"] for item in state.output] == call_ids
+    last = wire.completed(*[again] * (len(call_ids) == 1))
+    output = output_of(wire.added(call), delta, wire.done(end), last)
+    assert [item["call_id"] for item in output] == call_ids
     fields = {"item_id", "output_index", "sequence_number"}
-    assert not fields & state.output[-1].keys()
+    assert not fields & output[-1].keys()
 
 
 def test_name_of_a_call_may_come_with_its_end() -> None:
@@ -608,16 +606,8 @@ def test_arguments_with_an_empty_beginning_or_twice_are_one_object(
     came: str, read: str
 ) -> None:
     """Gateways repeat what Anthropic begins with; two that differ are none."""
-    state = ResponseState()
-    for event in wire.function_call("look", came):
-        state.feed(wire.parsed(event))
-    [call] = state.output
+    [call] = output_of(*wire.function_call("look", came))
     assert call["arguments"] == read
-
-
-def bare(event: wire.Event, *names: str) -> wire.Event:
-    """An event without these fields."""
-    return {key: value for key, value in event.items() if key not in names}
 
 
 BEGUN = wire.added(wire.message_item())
@@ -665,12 +655,12 @@ GROWN = {"type": "response.function_call_arguments.delta", "delta": '{"a":1}'}
             id="deltas that are parts",
         ),
         pytest.param(
-            [THINKING, BEGUN, *(bare(event, *NAMES) for event in DELTAS), HELLO[-1]],
+            [THINKING, BEGUN, *(without(event, *NAMES) for event in DELTAS), HELLO[-1]],
             {"text": "Hello"},
             id="deltas that name nothing",
         ),
         pytest.param(
-            [bare(BEGUN, *NAMES), *(bare(event, "item_id") for event in DELTAS)],
+            [without(BEGUN, *NAMES), *(without(event, "item_id") for event in DELTAS)],
             {"text": "Hello"},
             id="an item that names nothing",
         ),
