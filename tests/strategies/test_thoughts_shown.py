@@ -165,7 +165,16 @@ def test_thoughts_have_indexes_and_ids_of_their_own() -> None:
         ([refusal("1", "No."), call("1")], False),
         ([message("1", "It rains.")], False),
     ],
-    ids=["silent", "code", "empty", "summary", "commentary", "tags", "refusal", "no call"],
+    ids=[
+        "silent",
+        "code",
+        "empty",
+        "summary",
+        "commentary",
+        "tags",
+        "refusal",
+        "no call",
+    ],
 )
 def test_r14_a_silent_call_is_announced_once(
     items: list[Item], is_announced: bool

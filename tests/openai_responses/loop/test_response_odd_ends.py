@@ -879,13 +879,14 @@ PIECES = ((0, "Hello"), (2, " world"))
 @pytest.mark.parametrize("at", [None, 1])
 def test_two_messages_of_one_id_that_come_without_deltas(at: int | None) -> None:
     """MLflow has one id for all of a response; the same words are the same message."""
-    events = [wire.done(wire.message_item(text)) for text in ("One.", " One. ", "Two.")]
+    texts = ("One.", " One. ", "On", "One. And", "Two.")
+    events = [wire.done(wire.message_item(text)) for text in texts]
     for event in events[1:] if at else events:
         event["output_index"] = at
 
     shown = output_of(*events, EMPTY_END)
 
-    assert [message_text(item) for item in shown] == ["One.", "Two."]
+    assert [message_text(item) for item in shown] == ["One. And", "Two."]
 
 
 @pytest.mark.parametrize("key", ["finish_reason", "stop_reason"])
