@@ -159,6 +159,7 @@ def test_a_message_with_tags_becomes_reasoning_and_answer(
         assert page.parts() == parts
         bounds = [type(e) for e in events if isinstance(e, ItemAdded | ItemDone)]
         assert bounds == [ItemAdded, ItemDone] * len(parts)  # one after the other
+        assert {each["id"] for each in page.items.values()} <= {"msg_1", "rs_msg_1"}
         assert tagged.items([(3, item)]) == sorted(page.items.items())
         assert sorted(page.items) == [*range(3, 3 + len(parts))]
         if parts == [answer(text)]:
@@ -347,6 +348,7 @@ def test_a_message_with_a_text_as_content_and_one_with_more_parts() -> None:
     items = [item for _, item in tagged.items(enumerate([short, more]))]
 
     assert parts_of(items[::2]) == [thought("Hm.")] * 2
+    assert [item["id"] for item in items[::2]] == ["rs_msg", "rs_msg_1"]
     assert items[1]["content"] == [{"type": "output_text", "text": "Rain."}]
     assert [part["type"] for part in items[3]["content"]] == ["output_text", "refusal"]
 
