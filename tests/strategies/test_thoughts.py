@@ -246,10 +246,11 @@ def test_message_that_ends_after_its_call_stays_a_thought() -> None:
     """Some servers end all items at the end of their stream."""
     *begun, ended, _, _ = run_of(FIRST)
 
-    thoughts, events = fed(SHOWN, [*begun, *ASKED, ended])
+    for emits, left in ((SHOWN, [LOOKED, CALL]), (HIDDEN, [CALL])):
+        thoughts, events = fed(emits, [*begun, *ASKED, ended])
 
-    assert page(events) == [LOOKED, CALL]
-    assert thoughts.text_of(0) == ""
+        assert page(events) == left
+        assert thoughts.text_of(0) == ""
 
 
 def test_commentary_before_a_late_call_is_no_answer() -> None:

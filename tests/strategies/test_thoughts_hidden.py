@@ -11,7 +11,6 @@ from openai_responses.loop.events import (
     ResponseDone,
     RunDone,
     RunEvent,
-    Status,
 )
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from strategies.thoughts import IntermediateTexts
@@ -38,10 +37,10 @@ def response(*items: Item, first: int = 0) -> list[RunEvent]:
     return [*events, ResponseDone()]
 
 
-def hiding(*, may_call: bool = True) -> IntermediateTexts:
+def hiding() -> IntermediateTexts:
     """What hides the steps of a round."""
     texts = IntermediateTexts(are_shown=False)
-    texts.begin_round(may_call=may_call)
+    texts.begin_round(may_call=True)
     return texts
 
 
@@ -84,25 +83,14 @@ CASES: dict[str, tuple[list[Item], list[str]]] = {
 
 @pytest.mark.parametrize(("items", "shown"), CASES.values(), ids=CASES)
 def test_only_the_answer_is_shown(items: list[Item], shown: list[str]) -> None:
-    assert outline(fed(hiding(), response(*items))) == shown
+    texts = hiding()
+    events = fed(texts, response(*items))
+    [ended] = texts.feed(RunDone(COMPLETED, output=tuple(items)))
 
-
-@pytest.mark.parametrize(
-    ("item", "may_call"),
-    [(ANSWER, True), (STEP, False)],
-    ids=["an answer", "a round without tools"],
-)
-def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
-    *begun, _, _ = response(item)
-    events = [Status("Trying again."), *begun]
-
-    assert fed(hiding(may_call=may_call), events) == events
-
-
-def test_everything_is_shown_if_wanted() -> None:
-    events = response(STEP, CALL)
-
-    assert fed(IntermediateTexts(are_shown=True), events) == events
+    assert outline(events) == shown
+    hidden = [event.item for event in events if isinstance(event, HiddenMessage)]
+    assert isinstance(ended, RunDone)
+    assert [*ended.output] == [item for item in items if item not in hidden]
 
 
 def test_texts_of_each_round_are_its_own() -> None:
@@ -130,10 +118,3 @@ def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
     [*_, ended] = texts.feed(RunDone(COMPLETED, output=(longer, CALL)))
     assert isinstance(ended, RunDone)
     assert ended.output == (CALL,)
-
-
-def test_message_that_was_a_thought_is_nowhere() -> None:
-    """Its text was in tags of a server that has no reasoning of its own."""
-    begun, grown, _, end = response(PLAIN)
-
-    assert fed(hiding(), [begun, grown, ItemDone(0, THOUGHT), end]) == [end]

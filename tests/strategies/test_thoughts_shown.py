@@ -159,7 +159,7 @@ def test_thoughts_have_indexes_and_ids_of_their_own() -> None:
         ([call("1"), call("2")], True),
         ([CODE, call("1")], True),
         ([reasoning("1", ""), call("1")], True),
-        ([reasoning("1", "Hm."), call("1")], False),
+        ([reasoning("1", "Hm.\n\n\n"), call("1")], False),
         ([message("1", "I look.", "commentary"), call("1")], False),
         ([message("1", "<think>Hm.</think>"), call("1")], False),
         ([refusal("1", "No."), call("1")], False),
