@@ -11,6 +11,7 @@ from openai_responses.loop.events import (
     ResponseDone,
     RunDone,
     RunEvent,
+    Status,
 )
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from strategies.thoughts import IntermediateTexts
@@ -84,10 +85,11 @@ CASES: dict[str, tuple[list[Item], list[str]]] = {
 @pytest.mark.parametrize(("items", "shown"), CASES.values(), ids=CASES)
 def test_only_the_answer_is_shown(items: list[Item], shown: list[str]) -> None:
     texts = hiding()
-    events = fed(texts, response(*items))
+    waiting = Status("Trying again.")
+    first, *events = fed(texts, [waiting, *response(*items)])
     [ended] = texts.feed(RunDone(COMPLETED, output=tuple(items)))
 
-    assert outline(events) == shown
+    assert (first, outline(events)) == (waiting, shown)
     hidden = [event.item for event in events if isinstance(event, HiddenMessage)]
     assert isinstance(ended, RunDone)
     assert [*ended.output] == [item for item in items if item not in hidden]
@@ -118,3 +120,10 @@ def test_hidden_text_that_goes_on_after_its_end_stays_hidden() -> None:
     [*_, ended] = texts.feed(RunDone(COMPLETED, output=(longer, CALL)))
     assert isinstance(ended, RunDone)
     assert ended.output == (CALL,)
+
+
+def test_message_that_was_a_thought_is_nowhere() -> None:
+    """Its text was in tags of a server that has no reasoning of its own."""
+    begun, grown, _, end = response(PLAIN)
+
+    assert fed(hiding(), [begun, grown, ItemDone(0, THOUGHT), end]) == [end]
