@@ -133,7 +133,12 @@ async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> Non
     assert files_below(tmp_path, "*/*/*/*") == []
 
 
-async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> None:
+@pytest.mark.parametrize("hours", [24, 26])
+async def test_unused_workspaces_are_removed(
+    tools: Tools, tmp_path: Path, hours: int
+) -> None:
+    if hours > 24:
+        tools.valves.SANDBOX_OPTIONS = json.dumps({"hours": hours})
     await tools.sandbox_fs_write("a", "old", **asked())
     [archive] = files_below(tmp_path, "archive.*")
     day_ago = time.time() - 25 * 3600
@@ -141,7 +146,16 @@ async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> No
 
     await tools.sandbox_fs_list(".", **asked(chat="other"))
 
-    assert not archive.exists()
+    assert archive.exists() == (hours > 25)
+
+
+async def test_options_that_do_not_work_are_logged(
+    tools: Tools, caplog: pytest.LogCaptureFixture
+) -> None:
+    tools.valves.SANDBOX_OPTIONS = '{"hours": 0, "wheels": " /nowhere "}'
+    assert await tools.sandbox_fs_list(".", **asked()) == "[]"
+    assert "hours" in caplog.text
+    assert "No such file or directory: '/nowhere'" in caplog.text
 
 
 ATTACKS = {
