@@ -416,22 +416,27 @@ async def test_a_run_shows_and_sends_thoughts_as_reasoning(
     assert_output_holds(told.events)
 
 
+TAGS: ThoughtTags = (("<th", "</think>"),)
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("compatibility", "tags", "shown"),
+    ("compatibility", "within", "shown"),
     [
         # An administrator says with COMPATIBILITY that a gateway leads to OpenAI.
-        ("openai", THOUGHT_TAGS, [answer("<think>Hm.</think>It rains.")]),
-        ("auto", (), [answer("<think>Hm.</think>It rains.")]),
-        ("auto", (("<th", "</think>"),), [thought("ink>Hm."), answer("It rains.")]),
+        ("openai", {}, [answer("<think>Hm.</think>It rains.")]),
+        ("auto", {"thought_tags": ()}, [answer("<think>Hm.</think>It rains.")]),
+        ("auto", {"thought_tags": TAGS}, [thought("ink>Hm."), answer("It rains.")]),
+        ("auto", {"keeps_tagged_thoughts": False}, [answer("It rains.")]),
     ],
 )
-async def test_which_tags_count_is_a_choice(
-    compatibility: Any, tags: ThoughtTags, shown: list[Part], runs: Runs
+async def test_which_tags_count_and_what_is_kept_is_a_choice(
+    compatibility: Any, within: dict[str, Any], shown: list[Part], runs: Runs
 ) -> None:
     said = answering("<think>Hm.</think>It rains.")
-    within = AT_ONCE._replace(thought_tags=tags)
-    told = await runs.against(said, within=within, compatibility=compatibility)
+    told = await runs.against(
+        said, within=AT_ONCE._replace(**within), compatibility=compatibility
+    )
     assert parts_of(told.output) == shown
 
 
