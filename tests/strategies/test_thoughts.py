@@ -168,15 +168,6 @@ def test_r14_round_that_calls_without_a_word_gets_a_thought(
     assert ("content", "I look it up.") not in plain(shown(SHOWN, *rounds)[1])
 
 
-@pytest.mark.parametrize("summary", ["Thinking.", ""])
-def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
-    """Reasoning without a summary shows nothing."""
-    _, events = shown(SHOWN, [reasoning("1", summary), WEATHER])
-
-    texts = [text for kind, text in page(events) if kind == "reasoning" and text]
-    assert texts == [summary or "I am going to use get_weather."]
-
-
 @pytest.mark.parametrize("may_call", [True, False])
 def test_r14_tags_become_thoughts(may_call: bool) -> None:
     thoughts, events = shown(SHOWN, [message("1", TAGGED)], may_call=may_call)

@@ -341,29 +341,6 @@ async def test_cancelled_run_cancels_its_tools(runs: Runs, sim: Simulator) -> No
     assert tools.left == ["get_weather"] * 2
 
 
-async def test_abandoned_run_cancels_its_tools(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Also between the answers of two calls."""
-
-    async def look(arguments: Json) -> str:
-        return await (weather if arguments["city"] == "Zürich" else endless)(arguments)
-
-    tools = MemoryTools(get_weather=look)
-    request, endpoint = offering("sim:parallel"), simulated(sim)
-    events = run(request, endpoint, connections, limits(), Toolset(tools))
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, ToolOutput):
-                assert len(tool_tasks()) == 1
-                break
-
-    async with asyncio.timeout(60):
-        await until(lambda: tools.left == ["get_weather"])
-        await until(lambda: not tool_tasks())
-    assert len(sim.requests) == 1
-
-
 DOINGS = {
     "breaking": breaking,
     "cancelling": cancelling,
