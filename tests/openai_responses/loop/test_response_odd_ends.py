@@ -58,6 +58,8 @@ LONGER = wire.message_item("Two and more", at=1)
 LONE = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
 SUMMARY = wire.reasoning_item("hm")
 CONTENT = [{"type": "reasoning_text", "text": "hm"}]
+AGAIN_SAID = [{"type": "reasoning_text", "text": "Other words."}]
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "content": CONTENT}
 CITED = wire.message_item("Hello world")
 CITED["content"][0]["annotations"] = [{"type": "url_citation", "url": "u"}]
 FINAL = {**wire.message_item("Hello"), "phase": "final_answer"}
@@ -107,6 +109,24 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [wire.done(SUMMARY), wire.completed({**SUMMARY, "content": CONTENT})],
             [SUMMARY],
             id="a snapshot repeats a thought as another text",
+        ),
+        pytest.param(
+            [wire.done(wire.message_item("Hi")), wire.done(wire.message_item("Lo"))],
+            [wire.message_item("Hi")],
+            id="a message ends again in its place as another text",
+        ),
+        pytest.param(
+            [
+                *(*HELLO, wire.text_delta("!")),
+                *(wire.done(wire.message_item("Lo"), at=5), EMPTY_END),
+            ],
+            [wire.message_item("Hello!")],
+            id="a message that went on ends elsewhere as another text",
+        ),
+        pytest.param(
+            [wire.done(THOUGHT), wire.done({**THOUGHT, "content": AGAIN_SAID}, at=5)],
+            [THOUGHT],
+            id="a thought ends again elsewhere as another text",
         ),
         pytest.param(
             [*wire.reasoning_text("hm")[:-1], wire.done(SUMMARY)],
