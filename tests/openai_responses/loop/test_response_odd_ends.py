@@ -526,7 +526,7 @@ def test_neighboring_deltas_are_joined() -> None:
     """Those of one part; an end of a text, which brings all of it, is none."""
     others = [delta("d", 1), delta("e", 1, "refusal"), delta("f", 1, "refusal", 1)]
     others.append(others[-1]._replace(item_id="m1"))
-    rest: list[StreamEvent] = [None, delta("c"), *others, TextDone(0, "text", 0, "c")]
+    rest: list[StreamEvent] = [None, delta("c"), TextDone(0, "text", 0, "c"), *others]
 
     joined = join_deltas([ADDED, delta("a"), delta("b"), *rest])
 
