@@ -89,7 +89,7 @@ def build_system_instruction(
         brings_tag = inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>")
         parts.append(inner if brings_tag else f"<{tag}>\n{inner}\n</{tag}>")
     parts.append(texts.get("extra_policy", ""))
-    return "\n\n".join(part for part in parts if part.strip())
+    return "\n\n".join(part for part in parts if part)
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:

@@ -11,7 +11,12 @@ import pytest
 
 from owui_host.lookup import HostTooOld
 from owui_sandbox import calls
-from owui_sandbox.calls import give_files, read_sandbox_call, receive_attached
+from owui_sandbox.calls import (
+    SandboxCall,
+    give_files,
+    read_sandbox_call,
+    receive_attached,
+)
 from sandbox.workspaces import SandboxFile
 from sandboxes.owned import OwnedTools
 from sandboxes.pretended import Pretended, confined_answering
@@ -124,6 +129,22 @@ async def test_call_without_a_page_is_told_that_files_are_not_shown(
     ]
 
 
+def with_file(user: str, file_id: str) -> SandboxCall:
+    """A call to which a file is attached."""
+    file = {"type": "file", "id": file_id, "name": "a.txt"}
+    metadata = {**SAVED, "files": [file]}
+    return read_sandbox_call({"id": user}, metadata, host_request(), Page().emit)
+
+
+async def receive(call: SandboxCall) -> list[str]:
+    """What the model is told of the files that are attached to a call."""
+    answer = confined_answering({"text": "", "failed": False})
+    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
+    told = await receive_attached(sandbox, call)
+    await sandbox.close()
+    return told
+
+
 TOO_OLD = "This Open WebUI has no models.users.Users."
 LOCKED = "Open WebUI reports a LookupError."
 GONE = "Open WebUI reports a OSError."
@@ -152,18 +173,11 @@ async def test_database_that_is_away_costs_neither_run_nor_output(
         raise error
 
     monkeypatch.setattr(calls, "user_model", lack)
-    attached = {"files": [{"type": "file", "id": "f-1", "name": "a.txt"}]}
-    metadata = {**SAVED, **attached}
-    call = read_sandbox_call({"id": "u"}, metadata, host_request(), Page().emit)
-    answer = confined_answering({"text": "", "failed": False})
-    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
+    call = with_file("u", "f-1")
     file = SandboxFile("a.txt", "text/plain", tmp_path / "a.txt")
 
-    received = await receive_attached(sandbox, call)
+    assert await receive(call) == [f"a.txt is not in the workspace. {not_read}"]
     given = await give_files(call, [file])
-    await sandbox.close()
-
-    assert received == [f"a.txt is not in the workspace. {not_read}"]
     assert given == [f"The user does not see the files. {not_shown}"]
 
 
@@ -201,14 +215,8 @@ async def test_file_that_is_known_to_be_too_large_is_not_read(
 ) -> None:
     host = StandInHost(monkeypatch, tmp_path)
     file_id = host.files.add(b"a", "a.txt", owner="u", size=2**40)
-    attached = {"files": [{"type": "file", "id": file_id, "name": "a.txt"}]}
-    metadata = {**SAVED, **attached}
-    call = read_sandbox_call({"id": "u"}, metadata, host_request(), Page().emit)
-    answer = confined_answering({"text": "", "failed": False})
-    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
 
-    [told] = await receive_attached(sandbox, call)
-    await sandbox.close()
+    [told] = await receive(with_file("u", file_id))
 
     assert "is larger than" in told
     assert host.files.threads == []
@@ -219,13 +227,7 @@ async def test_file_of_another_user_is_not_given(
 ) -> None:
     host = StandInHost(monkeypatch, tmp_path)
     file_id = host.files.add(b"a", "a.txt")
-    attached = {"files": [{"type": "file", "id": file_id, "name": "a.txt"}]}
-    metadata = {**SAVED, **attached}
-    call = read_sandbox_call({"id": "user-2"}, metadata, host_request(), Page().emit)
-    answer = confined_answering({"text": "", "failed": False})
-    sandbox = OwnedTools(make_backends=lambda _: [Pretended(answer)])
 
-    received = await receive_attached(sandbox, call)
-    await sandbox.close()
+    told = await receive(with_file("user-2", file_id))
 
-    assert received == ["a.txt is not in the workspace. It cannot be read."]
+    assert told == ["a.txt is not in the workspace. It cannot be read."]

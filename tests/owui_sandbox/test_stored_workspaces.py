@@ -243,18 +243,34 @@ async def test_half_a_list_of_received_files_is_none(tmp_path: Path) -> None:
     assert await stored(tmp_path) == (b"state", [])
 
 
-async def test_user_with_most_workspaces_loses_the_oldest(tmp_path: Path) -> None:
-    """The chats of one user push out none of another's."""
-    workspaces = StoredWorkspaces(tmp_path, SharedLimits(workspaces=3), WorkspacePool())
-    ben = WorkspaceKey("ben", "chat")
-    keys = [ben, *(WorkspaceKey("ada", name) for name in "abc")]
+async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> None:
+    """First of a user who has too many, then of the one who has the most."""
+    limits = SharedLimits(workspaces=3, workspaces_per_user=2)
+    workspaces = StoredWorkspaces(tmp_path, limits, WorkspacePool())
+    keys = [WorkspaceKey(user, str(number)) for number, user in enumerate("babaac")]
+    for key in keys:
+        async with workspaces.acquire(key):
+            pass
+        for folder in found(tmp_path, "*/*"):
+            used = folder.stat().st_mtime
+            os.utime(folder, (used, used - 10))
+
+    kept = [key for key in keys if workspaces.has_workspace(key)]
+
+    assert kept == [keys[2], keys[3], keys[4], keys[5]]
+
+
+async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) -> None:
+    """An administrator has lowered the limit, and it is the oldest of too many."""
+    three, one = [SharedLimits(workspaces_per_user=most) for most in (3, 1)]
+    many = StoredWorkspaces(tmp_path, three, WorkspacePool())
+    keys = [WorkspaceKey("ada", str(number)) for number in range(3)]
     for number, key in enumerate(keys):
-        async with workspaces.acquire(key) as workspace:
-            end_run(workspace, b"state")
-            assert workspace.archive
-            age(workspace.archive.path.parent.parent, 100 - number)
+        async with many.acquire(key) as workspace:
+            workspace.add_received("f-1")
+        age(many._path_of(key), 10 * number)
+    few = StoredWorkspaces(tmp_path, one, WorkspacePool())
 
-    async with workspaces.acquire(WorkspaceKey("ada", "c")):
-        pass
-
-    assert [workspaces.has_workspace(key) for key in keys] == [True, False, True, True]
+    async with few.acquire(keys[2]) as workspace:
+        assert list(workspace.received) == ["f-1"]
+    assert not few.has_workspace(keys[1])

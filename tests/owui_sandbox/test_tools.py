@@ -20,8 +20,7 @@ from owui_sandbox import tools as tools_module
 from owui_sandbox.host import private_paths
 from owui_sandbox.stored_workspaces import StoredWorkspaces
 from owui_sandbox.tools import Tools
-from sandbox.backend import SharedLimits
-from sandbox.workspaces import WorkspaceKey, WorkspacePool
+from sandbox.workspaces import WorkspaceKey
 from stand_in.host import StandInHost
 
 pytestmark = pytest.mark.asyncio
@@ -128,48 +127,18 @@ async def test_two_workers_take_turns(tools: Tools) -> None:
     assert [entry["name"] for entry in listed] == ["0", "1", "2", "3", "4", "5"]
 
 
-async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> None:
-    """First of a user who has too many, then of the one who has the most."""
-    limits = SharedLimits(workspaces=3, workspaces_per_user=2)
-    workspaces = StoredWorkspaces(tmp_path, limits, WorkspacePool())
-    keys = [WorkspaceKey(user, str(number)) for number, user in enumerate("babaac")]
-    for key in keys:
-        async with workspaces.acquire(key):
-            pass
-        for folder in files_below(tmp_path, "*/*"):
-            used = folder.stat().st_mtime
-            os.utime(folder, (used, used - 10))
-
-    kept = [key for key in keys if workspaces.has_workspace(key)]
-
-    assert kept == [keys[2], keys[3], keys[4], keys[5]]
-
-
-async def test_workspace_that_is_asked_for_is_not_counted_out(tmp_path: Path) -> None:
-    """An administrator has lowered the limit, and it is the oldest of too many."""
-    three, one = [SharedLimits(workspaces_per_user=most) for most in (3, 1)]
-    many = StoredWorkspaces(tmp_path, three, WorkspacePool())
-    keys = [WorkspaceKey("ada", str(number)) for number in range(3)]
-    for age, key in enumerate(reversed(keys)):
-        async with many.acquire(key) as workspace:
-            workspace.add_received("f-1")
-        folder = many._path_of(key)
-        used = folder.stat().st_mtime
-        os.utime(folder, (used, used - 10 * (3 - age)))
-    few = StoredWorkspaces(tmp_path, one, WorkspacePool())
-
-    async with few.acquire(keys[2]) as workspace:
-        assert list(workspace.received) == ["f-1"]
-    assert not few.has_workspace(keys[1])
-
-
 async def test_without_a_chat_nothing_stays(tools: Tools, tmp_path: Path) -> None:
     await tools.sandbox_fs_write("a", "secret", **asked(chat=""))
 
     assert files_below(tmp_path, "*/*/*/*") == []
 
 
-async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> None:
+@pytest.mark.parametrize("hours", [24, 26])
+async def test_unused_workspaces_are_removed(
+    tools: Tools, tmp_path: Path, hours: int
+) -> None:
+    if hours > 24:
+        tools.valves.SANDBOX_OPTIONS = json.dumps({"hours": hours})
     await tools.sandbox_fs_write("a", "old", **asked())
     [archive] = files_below(tmp_path, "archive.*")
     day_ago = time.time() - 25 * 3600
@@ -177,7 +146,16 @@ async def test_unused_workspaces_are_removed(tools: Tools, tmp_path: Path) -> No
 
     await tools.sandbox_fs_list(".", **asked(chat="other"))
 
-    assert not archive.exists()
+    assert archive.exists() == (hours > 25)
+
+
+async def test_options_that_do_not_work_are_logged(
+    tools: Tools, caplog: pytest.LogCaptureFixture
+) -> None:
+    tools.valves.SANDBOX_OPTIONS = '{"hours": 0, "wheels": " /nowhere "}'
+    assert await tools.sandbox_fs_list(".", **asked()) == "[]"
+    assert "hours" in caplog.text
+    assert "No such file or directory: '/nowhere'" in caplog.text
 
 
 ATTACKS = {

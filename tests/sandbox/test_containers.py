@@ -158,7 +158,8 @@ async def test_cancelled_call_removes_the_container(client: Client) -> None:
         await task
     await tools.close()
 
-    _, (started, _), (removed, _) = client.told()
+    _, (started, _), (removed, environment) = client.told()
+    assert "CANARY" not in str(environment)
     assert removed == ["rm", "--force", options(started)["--name"]]
 
 

@@ -33,7 +33,7 @@ CHRONICLE = ContextSource("Chronicle", "It froze in 1963.", "http://a.b/c")
             [CHRONICLE, ContextSource("Context 2", "Plain.")],
         ),
         (
-            [RETRIEVED, dict(RETRIEVED), "Plain."],
+            [RETRIEVED, dict(reversed(RETRIEVED.items())), "Plain."],
             [CHRONICLE, ContextSource("Context 2", "Plain.")],
         ),
         (

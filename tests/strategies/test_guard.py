@@ -47,12 +47,12 @@ COLORS: Json = {
 }
 
 
-SCHEMAS = {"get_weather": CITY, "paint": COLORS}
+SCHEMAS = {"get_weather": CITY, "paint": COLORS, "anything": {"type": "object"}}
 
 
 def guarded() -> GuardedTools:
-    """Two tools that there are."""
-    tools = MemoryTools(paint=breaking)
+    """Three tools that there are."""
+    tools = MemoryTools(paint=breaking, anything=breaking)
     tools.schemas = SCHEMAS
     tools.peoples = {"paint"}
     tools.stand_ins = {"call_tool": "paint"}
@@ -131,6 +131,7 @@ def test_r19_value_that_is_an_option_passes() -> None:
     assert painted(size=2.0) is None  # the same number in JSON Schema
     assert painted(size=2.5) is not None
     assert painted(unknown=1) is None
+    assert refusal('{"color": "green"}', "anything") is None
 
 
 def test_input_of_a_custom_call_need_not_be_json() -> None:
@@ -243,7 +244,8 @@ def test_r21_call_that_raised_in_an_earlier_round_is_not_made_again() -> None:
     for call in ({"name": "breaking"}, {"name": "paint", "arguments": "{"}, {}):
         later.record_failed_call(call)
 
-    later.record_failed_call({"name": "paint", "arguments": '{"color": "red"}'})
+    given = '{"color": "red", "free": null}'
+    later.record_failed_call({"name": "paint", "arguments": given})
     assert later.refusal(calling("paint", 1, '{"color": "red"}')) == REPEATED
     assert later.refusal(calling("paint", 1, '{"color": "blue"}')) is None
 
@@ -266,9 +268,9 @@ def test_r21_same_call_side_by_side_waits_for_the_failure_of_the_first() -> None
 
     answers = run_skipping(answers_of(calls, bench.toolset))
 
-    first, second = [str(answer.output) for answer in answers]
-    assert first.startswith(f"{TOOL_FAILED_TEXT}\n")
-    assert second == REPEATED
+    first, second = answers
+    assert str(first.output).startswith(f"{TOOL_FAILED_TEXT}\n")
+    assert second == ToolResult(REPEATED, failed=True)
 
 
 def test_stop_passes_through() -> None:

@@ -53,8 +53,8 @@ def test_instructions_of_a_developer_stay_in_front_of_a_window() -> None:
     rules = {"role": "developer", "content": "Never name a price."}
     greeting = {"role": "assistant", "content": "Hello."}
 
-    asked = [rules, greeting, *chat(3)[1:]]
-    asked.insert(3, {"role": "developer", "content": "What the first turn searched."})
+    asked: list[Any] = [rules, None, greeting, *chat(3)[1:]]  # of nobody: refused later
+    asked.insert(4, {"role": "developer", "content": "What the first turn searched."})
     left, note = apply_memory_policy(asked, "sliding-window:1")
 
     assert left == [rules, chat(3)[-1]]
@@ -86,9 +86,9 @@ def test_pictures_of_a_tool_begin_no_turn() -> None:
     picture = {"type": "image_url", "image_url": {"url": "data:,"}}
     pictures = {"role": "user", "content": [{"type": "text", "text": text}, picture]}
     asked, called, returned, answered = turn(0)
-    messages = [asked, called, returned, pictures, answered, pictures]
-
-    assert find_turn_starts(messages) == [0, 5]
+    for told in (pictures, {"role": "user", "content": text}):
+        messages = [asked, called, returned, told, answered, told]
+        assert find_turn_starts(messages) == [0, 5]
 
 
 def test_own_message_of_the_user_begins_a_turn_after_a_tool() -> None:

@@ -23,14 +23,9 @@ OTHER = calls("get_weather", 2, "Chur")
 NAMELESS = {**calls("", 3), "id": "fc_nameless"}
 
 
-async def merged(answer: Sequence[Item]) -> tuple[list[RunEvent], ModelAnswer]:
-    """The events of an answer from index 5, and what it comes to."""
-    return await merged_of(ScriptedProvider(list(answer)))
-
-
-async def merged_of(provider: Provider) -> tuple[list[RunEvent], ModelAnswer]:
-    """What a provider tells of an answer from index 5."""
-    parts = MergingProvider(provider).generate(asking(), 5)
+async def told_by(provider: Provider) -> tuple[list[RunEvent], ModelAnswer]:
+    """What a provider tells of an answer from index 5, and what it comes to."""
+    parts = provider.generate(asking(), 5)
     events: list[RunEvent] = []
     answers: list[ModelAnswer] = []
     async for part in parts:
@@ -56,7 +51,8 @@ def test_r12_each_call_occurs_once(
     answer: Sequence[Item], shown: list[int], items: list[Item]
 ) -> None:
     """The last form counts, at the place of the first; others keep their indexes."""
-    events, last = run_skipping(merged(answer))
+    provider = ScriptedProvider(list(answer))
+    events, last = run_skipping(told_by(MergingProvider(provider)))
 
     assert [e.output_index for e in events if isinstance(e, ItemAdded)] == shown
     assert {e.output_index for e in events if isinstance(e, TextDelta)} <= set(shown)
@@ -64,6 +60,8 @@ def test_r12_each_call_occurs_once(
     assert isinstance(events[-1], ResponseDone)
     assert last.output == items
     assert [index for index, _ in last.items] == shown
+    if items == answer:  # nothing waits for the end of a call
+        assert events == run_skipping(told_by(ScriptedProvider(items)))[0]
 
 
 class NamingAtTheEnd(ScriptedProvider):
@@ -83,9 +81,9 @@ class NamingAtTheEnd(ScriptedProvider):
 
 def test_call_that_is_named_at_its_end_is_made() -> None:
     """It begins there, once; the run without an agent makes it, too."""
-    provider = NamingAtTheEnd([FIRST, OTHER, AGAIN])
+    provider = MergingProvider(NamingAtTheEnd([FIRST, OTHER, AGAIN]))
 
-    events, last = run_skipping(merged_of(provider))
+    events, last = run_skipping(told_by(provider))
 
     begun = [e for e in events if isinstance(e, ItemAdded)]
     assert [e.item["name"] for e in begun] == ["get_weather"] * 2

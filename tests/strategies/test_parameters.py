@@ -28,7 +28,7 @@ VALID = [
     ("model", "gpt-5.2", "gpt-5.2"),
     ("instruction", "You sail.", "You sail."),
     ("prompt_policy_overrides", "In French.", "In French."),
-    ("prompt_policy_overrides", {"extra_policy": "A"}, '{"extra_policy": "A"}'),
+    ("prompt_policy_overrides", {"extra_policy": "Ä"}, '{"extra_policy": "Ä"}'),
     ("context", "It froze.", "It froze."),
     ("context", {"title": "A", "content": "B"}, {"title": "A", "content": "B"}),
     ("context", ["A", {"content": "B"}], ["A", {"content": "B"}]),

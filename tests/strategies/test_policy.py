@@ -25,12 +25,12 @@ def blocks_of(text: str) -> dict[str, str]:
 
 def test_r1_instruction_comes_first_then_the_blocks_in_order_then_the_extra() -> None:
     """Blocks are apart by a blank line; the extra is never wrapped (R4)."""
-    text = build_system_instruction("Be brief.", '{"extra_policy": "- Last."}')
+    text = build_system_instruction("Be brief.", '{"extra_policy": " - Last. "}')
 
     places = [text.index(f"<{tag}>") for tag in TAGS.values()]
     assert places == sorted(places)
     assert text.startswith("Be brief.\n\n<persistence>\n")
-    assert text.endswith("</tool_preamble>\n\n- Last.")
+    assert text.endswith("</tool_preamble>\n\n - Last. ")
 
 
 def test_r1_empty_instruction_has_a_stand_in() -> None:
@@ -40,7 +40,11 @@ def test_r1_empty_instruction_has_a_stand_in() -> None:
 
 
 @pytest.mark.parametrize(
-    "nothing", ["", " \n", "{}", '{"persistence_policy": null, "extra_policy": " "}']
+    "nothing",
+    [
+        *("", " \n", "{}", '{"surprise": "- Never shown."}'),
+        '{"persistence_policy": null, "uncertainty_policy": 7, "extra_policy": " "}',
+    ],
 )
 def test_r2_empty_overrides_change_no_byte(nothing: str) -> None:
     default = build_system_instruction("A.")
@@ -79,21 +83,6 @@ def test_r4_json_object_replaces_only_what_it_names(key: str, tag: str) -> None:
         text = build_system_instruction("A.", json.dumps({key: own}))
         assert f"<{tag}>\n{own}\n</{tag}>" in text
         assert text.count(f"</{tag}>") == 1 + (own == ended)
-
-
-def test_r4_unknown_keys_nulls_and_blanks_are_ignored() -> None:
-    overrides = {
-        "uncertainty_policy": " ",
-        "persistence_policy": None,
-        "tool_preamble_policy": 7,
-        "surprise": "- Never shown.",
-        "extra_policy": "  - As it is. ",
-    }
-
-    text = build_system_instruction("A.", json.dumps(overrides))
-
-    default = build_system_instruction("A.")
-    assert text == f"{default}\n\n  - As it is. "
 
 
 def test_lean_style_has_the_same_blocks_in_fewer_words() -> None:

@@ -168,15 +168,6 @@ def test_r14_round_that_calls_without_a_word_gets_a_thought(
     assert ("content", "I look it up.") not in plain(shown(SHOWN, *rounds)[1])
 
 
-@pytest.mark.parametrize("summary", ["Thinking.", ""])
-def test_r14_summary_of_the_model_is_thought_enough(summary: str) -> None:
-    """Reasoning without a summary shows nothing."""
-    _, events = shown(SHOWN, [reasoning("1", summary), WEATHER])
-
-    texts = [text for kind, text in page(events) if kind == "reasoning" and text]
-    assert texts == [summary or "I am going to use get_weather."]
-
-
 @pytest.mark.parametrize("may_call", [True, False])
 def test_r14_tags_become_thoughts(may_call: bool) -> None:
     thoughts, events = shown(SHOWN, [message("1", TAGGED)], may_call=may_call)
@@ -246,10 +237,11 @@ def test_message_that_ends_after_its_call_stays_a_thought() -> None:
     """Some servers end all items at the end of their stream."""
     *begun, ended, _, _ = run_of(FIRST)
 
-    thoughts, events = fed(SHOWN, [*begun, *ASKED, ended])
+    for emits, left in ((SHOWN, [LOOKED, CALL]), (HIDDEN, [CALL])):
+        thoughts, events = fed(emits, [*begun, *ASKED, ended])
 
-    assert page(events) == [LOOKED, CALL]
-    assert thoughts.text_of(0) == ""
+        assert page(events) == left
+        assert thoughts.text_of(0) == ""
 
 
 def test_commentary_before_a_late_call_is_no_answer() -> None:
@@ -273,7 +265,8 @@ def test_commentary_that_is_all_there_is_is_the_answer() -> None:
     *begun, ended = run_of(rains)
     assert isinstance(ended, RunDone)
     _, hidden = fed(HIDDEN, [*begun, ended._replace(output=(rains,))])
-    thoughts, events = shown(SHOWN, [LOOK, rains])
+    spaced = message("2", "\nIt rains.\n", "commentary")
+    thoughts, events = shown(SHOWN, [LOOK, spaced])
 
     assert [each for each in hidden if isinstance(each, ItemDone)] == [
         ItemDone(0, rains)
@@ -311,10 +304,10 @@ def test_carrier_is_an_empty_thought() -> None:
 @pytest.mark.parametrize(
     ("items", "text"),
     [
-        ([FIRST, SAID], "I look it up.\n\nIt rains."),
+        ([message("1", " I look.\n"), SAID], "I look.\n\nIt rains."),
         ([message("1", "Hm.", "commentary"), SAID], "It rains."),
         ([reasoning("1"), message("1", "Hm.", "commentary")], "Hm."),
-        ([reasoning("1"), message("1", TAGGED)], "It rains."),
+        ([reasoning("1"), message("1", f"{TAGGED} <thi")], "It rains. <thi"),
         ([reasoning("1")], ""),
     ],
 )

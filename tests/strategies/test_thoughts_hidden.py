@@ -38,10 +38,10 @@ def response(*items: Item, first: int = 0) -> list[RunEvent]:
     return [*events, ResponseDone()]
 
 
-def hiding(*, may_call: bool = True) -> IntermediateTexts:
+def hiding() -> IntermediateTexts:
     """What hides the steps of a round."""
     texts = IntermediateTexts(are_shown=False)
-    texts.begin_round(may_call=may_call)
+    texts.begin_round(may_call=True)
     return texts
 
 
@@ -84,25 +84,15 @@ CASES: dict[str, tuple[list[Item], list[str]]] = {
 
 @pytest.mark.parametrize(("items", "shown"), CASES.values(), ids=CASES)
 def test_only_the_answer_is_shown(items: list[Item], shown: list[str]) -> None:
-    assert outline(fed(hiding(), response(*items))) == shown
+    texts = hiding()
+    waiting = Status("Trying again.")
+    first, *events = fed(texts, [waiting, *response(*items)])
+    [ended] = texts.feed(RunDone(COMPLETED, output=tuple(items)))
 
-
-@pytest.mark.parametrize(
-    ("item", "may_call"),
-    [(ANSWER, True), (STEP, False)],
-    ids=["an answer", "a round without tools"],
-)
-def test_an_answer_is_not_held_back(item: Item, may_call: bool) -> None:
-    *begun, _, _ = response(item)
-    events = [Status("Trying again."), *begun]
-
-    assert fed(hiding(may_call=may_call), events) == events
-
-
-def test_everything_is_shown_if_wanted() -> None:
-    events = response(STEP, CALL)
-
-    assert fed(IntermediateTexts(are_shown=True), events) == events
+    assert (first, outline(events)) == (waiting, shown)
+    hidden = [event.item for event in events if isinstance(event, HiddenMessage)]
+    assert isinstance(ended, RunDone)
+    assert [*ended.output] == [item for item in items if item not in hidden]
 
 
 def test_texts_of_each_round_are_its_own() -> None:

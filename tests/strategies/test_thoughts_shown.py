@@ -13,6 +13,8 @@ from strategies.thoughts import ShownThoughts
 
 TAGGED = "<think>First I look.</think>\n\nIt <THINK>hm</THINK>rains."
 FALLBACK = "I am going to use get_weather."
+CODE: Item = {"type": "code_interpreter_call", "id": "ci_1", "code": "2 + 2"}
+"""Of what the API runs itself."""
 
 
 def shown(*responses: Sequence[Item], are_shown: bool = True) -> list[CitedEvent]:
@@ -155,14 +157,24 @@ def test_thoughts_have_indexes_and_ids_of_their_own() -> None:
     ("items", "is_announced"),
     [
         ([call("1"), call("2")], True),
+        ([CODE, call("1")], True),
         ([reasoning("1", ""), call("1")], True),
-        ([reasoning("1", "Hm."), call("1")], False),
+        ([reasoning("1", "Hm.\n\n\n"), call("1")], False),
         ([message("1", "I look.", "commentary"), call("1")], False),
         ([message("1", "<think>Hm.</think>"), call("1")], False),
         ([refusal("1", "No."), call("1")], False),
         ([message("1", "It rains.")], False),
     ],
-    ids=["silent", "empty", "summary", "commentary", "tags", "refusal", "no call"],
+    ids=[
+        "silent",
+        "code",
+        "empty",
+        "summary",
+        "commentary",
+        "tags",
+        "refusal",
+        "no call",
+    ],
 )
 def test_r14_a_silent_call_is_announced_once(
     items: list[Item], is_announced: bool
@@ -177,20 +189,21 @@ def test_r14_a_silent_call_is_announced_once(
 
 
 def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
-    items = [call("1"), message("2", TAGGED)]
+    tagged = [{"type": "reasoning_text", "text": TAGGED}]  # a server's own thought
+    items = [call("1"), message("2", TAGGED), reasoning("3", content=tagged)]
     *_, ended = shown(items)
     *_, hidden = shown(items, are_shown=False)
 
     assert isinstance(ended, RunDone)
     assert isinstance(hidden, RunDone)
     kinds = [item_type(item) for item in ended.output]
-    assert kinds == ["reasoning", "function_call", "reasoning", "message"]
+    assert kinds == ["reasoning", "function_call", "reasoning", "message", "reasoning"]
     texts = [item["summary"][0]["text"] for item in ended.output if "summary" in item]
-    assert texts == [FALLBACK, "First I look.\n\nhm"]
+    assert texts == [FALLBACK, "First I look.\n\nhm", "Thinking."]
     assert ended.output[2]["id"] == "rs_msg_2"
-    assert message_text(ended.output[-1]) == message_text(hidden.output[-1])
-    assert message_text(hidden.output[-1]) == "It rains."
-    assert len(hidden.output) == 2
+    assert ended.output[3:] == hidden.output[1:]
+    assert message_text(hidden.output[1]) == "It rains."
+    assert hidden.output[2] == items[2]
 
 
 def test_citations_keep_their_words() -> None:
@@ -203,10 +216,13 @@ def test_citations_keep_their_words() -> None:
         {"type": "file_citation", "index": text.index("rains")},
         {"type": "url_citation", "start_index": -1, "end_index": -1},
     ]
+    declined = {"type": "refusal", "refusal": "No."}
+    item["content"] += [None, declined]  # a server's own null is no part
     *_, ended = shown([item])
 
     assert isinstance(ended, RunDone)
-    [part] = ended.output[-1]["content"]
+    part, last = ended.output[-1]["content"]
+    assert last == declined
     annotation, file, placeless = part["annotations"]
     assert part["text"][file["index"] :] == "rains."
     assert placeless == item["content"][0]["annotations"][2]

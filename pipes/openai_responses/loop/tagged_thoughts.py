@@ -118,7 +118,7 @@ class _TaggedText:
             text = text.lstrip()
             if text:
                 self._place = "answer"
-        if self._place == "answer" and text:
+        if text:  # of the answer
             pieces.append(_TextPiece("text", text))
         return pieces
 

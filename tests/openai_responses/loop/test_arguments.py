@@ -19,6 +19,7 @@ NESTED: Schema = {
         "stops": {"type": "array", "items": {"$ref": "#/$defs/Stop"}},
         "when": {"anyOf": [{"type": "string"}, {"type": "number"}]},
         "note": {"type": "string", "nullable": True},
+        "any": {"items": {"type": "integer"}},
     },
     "required": ["city"],
     "$defs": {
@@ -56,7 +57,7 @@ def test_argument_error_names_the_field(arguments: Any, message: str) -> None:
     "arguments",
     [
         {"city": "a"},
-        {"city": "a", "days": 2.0, "stops": [], "when": 3},
+        {"city": "a", "days": 2.0, "stops": [], "when": 3, "any": "no list"},
         {"city": "a", "unit": None, "stops": [{"name": "b", "id": None}]},
         {"city": "a", "unknown": object},
         {"city": "a", "note": None},

@@ -147,6 +147,7 @@ def delta_of(kind: str, **place: int) -> Callable[[str], wire.Event]:
 async def test_deltas_are_joined_by_time(
     connections: Connections, announced: wire.Item, grow: Any, kind: str, seconds: float
 ) -> None:
+    now = asyncio.get_running_loop().time
     teller = Teller()
     teller.say(wire.added(announced), grow("one "))
     async with Upstream(teller.answer) as upstream, asyncio.timeout(60):
@@ -160,7 +161,9 @@ async def test_deltas_are_joined_by_time(
             assert log_of([await anext(events)]) == [f"0 {kind} 0: two "]
             teller.say(*(grow(f"{number} ") for number in range(2, 12)))
             more = "".join(f"{number} " for number in range(2, 12))
+            began = now()
             assert log_of([await anext(events)]) == [f"0 {kind} 0: {more}"]
+            assert now() - began > 0.09
             teller.say(wire.completed())
             teller.stop()
             rest = [event async for event in events]
@@ -181,7 +184,6 @@ async def test_deltas_of_a_crowd_are_joined_for_longer(
     connections: Connections, others: int, kind: str, seconds: float
 ) -> None:
     """What a host does with each of them is what a busy process has no time for."""
-
     now = asyncio.get_running_loop().time
     announced, grow = {
         "text": (wire.message_item(), wire.text_delta),

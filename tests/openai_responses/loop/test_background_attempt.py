@@ -312,9 +312,16 @@ async def stop_when(
     await stop(task)
 
 
-async def test_stop_before_the_response_has_an_id(runs: Runs, sim: Simulator) -> None:
-    """The connection is held until the server has named what is to be cancelled."""
-    await stop_when(lambda: bool(sim.requests), runs, sim, "chat,wait=300,halt=60")
+@pytest.mark.parametrize("halt", [60, 1])
+async def test_stop_before_the_response_has_an_id(
+    halt: int, runs: Runs, sim: Simulator
+) -> None:
+    """The connection is held until the server has named what is to be cancelled.
+
+    It may name it in its first event, and say nothing more.
+    """
+    scenario = f"chat,wait=300,halt={halt}"
+    await stop_when(lambda: bool(sim.requests), runs, sim, scenario)
     assert asked_for(sim.requests) == ["post"]
 
     await sim.requested(2)

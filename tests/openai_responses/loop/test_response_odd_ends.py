@@ -3,8 +3,6 @@
 import json
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from measures.work_count import count_joins, count_work
 from openai_responses.items import Item, is_call, item_texts, message_text
@@ -25,8 +23,9 @@ from openai_responses.transport.stream import (
     join_deltas,
     parse_event,
 )
-from runs.joining import grown_texts, joined
+from runs.joining import grown_texts
 from runs.log import log_of
+from runs.sample import without
 from runs.transcripts import transcript
 from upstream import wire
 from upstream.odd_streams import stream_of
@@ -53,9 +52,12 @@ HELLO = wire.message("Hello")
 LOOK = wire.call_item("look", '{"a":1}')
 UNSAID = {**wire.call_item("look", ""), "status": "in_progress"}
 CUT_CALL = {**wire.call_item("look", ""), "status": "incomplete"}
+LONGER = wire.message_item("Two and more", at=1)
 LONE = {"type": "function_call_output", "call_id": "call_9", "output": "rain"}
 SUMMARY = wire.reasoning_item("hm")
 CONTENT = [{"type": "reasoning_text", "text": "hm"}]
+AGAIN_SAID = [{"type": "reasoning_text", "text": "Other words."}]
+THOUGHT = {"type": "reasoning", "id": "rs_1", "summary": [], "content": CONTENT}
 CITED = wire.message_item("Hello world")
 CITED["content"][0]["annotations"] = [{"type": "url_citation", "url": "u"}]
 FINAL = {**wire.message_item("Hello"), "phase": "final_answer"}
@@ -86,6 +88,14 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [wire.message_item("Hello")],
             id="a snapshot that says something else changes nothing",
         ),
+        pytest.param(
+            [
+                *(*HELLO, *wire.message("Two", at=1)),
+                wire.completed({**LONGER, "id": "x"}, wire.message_item("Hello")),
+            ],
+            [wire.message_item("Hello"), LONGER],
+            id="an unknown item of a snapshot is none that another one is",
+        ),
         # The citations come with the text, other fields from the item's own end.
         pytest.param(
             [wire.done(FINAL), wire.completed(CITED)],
@@ -97,6 +107,24 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [wire.done(SUMMARY), wire.completed({**SUMMARY, "content": CONTENT})],
             [SUMMARY],
             id="a snapshot repeats a thought as another text",
+        ),
+        pytest.param(
+            [wire.done(wire.message_item("Hi")), wire.done(wire.message_item("Lo"))],
+            [wire.message_item("Hi")],
+            id="a message ends again in its place as another text",
+        ),
+        pytest.param(
+            [
+                *(*HELLO, wire.text_delta("!")),
+                *(wire.done(wire.message_item("Lo"), at=5), EMPTY_END),
+            ],
+            [wire.message_item("Hello!")],
+            id="a message that went on ends elsewhere as another text",
+        ),
+        pytest.param(
+            [wire.done(THOUGHT), wire.done({**THOUGHT, "content": AGAIN_SAID}, at=5)],
+            [THOUGHT],
+            id="a thought ends again elsewhere as another text",
         ),
         pytest.param(
             [*wire.reasoning_text("hm")[:-1], wire.done(SUMMARY)],
@@ -123,6 +151,11 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             [wire.done(CUT_CALL), wire.ended("incomplete")],
             [CUT_CALL],
             id="a call that was cut off has no arguments yet",
+        ),
+        pytest.param(
+            [*wire.custom_call("note"), EMPTY_END],
+            wire.items_of(wire.custom_call("note")),
+            id="an empty text for a custom tool is no object",
         ),
         *(
             pytest.param(
@@ -182,6 +215,9 @@ def test_items_that_only_deltas_brought_end_with_the_response(
         ("completed", {}, None),
         ("completed", {"id": "resp_1"}, "completed"),
         ("failed", {}, "failed"),
+        # A word of a server's own is an end if there is something.
+        ("finished", {"output": [FINAL]}, "completed"),
+        ("finished", {"id": "resp_1"}, "incomplete"),
     ],
 )
 def test_end_that_says_nothing_of_nothing_is_none(
@@ -192,7 +228,7 @@ def test_end_that_says_nothing_of_nothing_is_none(
 
     events = state.feed(FinalResponse(status, response))
 
-    assert [type(event) for event in events] == [ResponseDone] * bool(ending)
+    assert [type(event) for event in events][-1:] == [ResponseDone] * bool(ending)
     assert (state.ending and state.ending.kind) == ending
 
 
@@ -331,8 +367,13 @@ def test_item_that_goes_on_after_its_end_is_shown_at_once() -> None:
 def test_custom_call_of_a_declared_tool_is_ours(
     names: tuple[str, ...] | None, is_ours: bool
 ) -> None:
-    """Also if its name is spelled in another way, or the tools are unknown."""
+    """Also if its name is spelled in another way, or the tools are unknown.
+
+    A name that is no text is that of no tool.
+    """
     state = ResponseState(tool_names=names)
+    odd = {"type": "custom_tool_call", "call_id": "c", "name": ["odd"], "input": ""}
+    state.feed(ItemDone(0, odd))
     groups_of("server-run-custom-call", state)
     assert any(is_call(item) for item in state.output) == is_ours
 
@@ -473,7 +514,7 @@ def test_removed_items_and_cache_misses_are_in_the_trace() -> None:
     assert state.trace.response_id.startswith("resp_")
 
 
-ADDED = [ItemAdded(index, {"type": "message", "id": f"m{index}"}) for index in (0, 1)]
+ADDED = ItemAdded(0, {"type": "message", "id": "m0"})
 
 
 def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDelta:
@@ -482,35 +523,14 @@ def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextD
 
 
 def test_neighboring_deltas_are_joined() -> None:
-    events: list[StreamEvent] = [ADDED[0], delta("a"), delta("b"), None, delta("c")]
+    """Those of one part; an end of a text, which brings all of it, is none."""
+    others = [delta("d", 1), delta("e", 1, "refusal"), delta("f", 1, "refusal", 1)]
+    others.append(others[-1]._replace(item_id="m1"))
+    rest: list[StreamEvent] = [None, delta("c"), TextDone(0, "text", 0, "c"), *others]
 
-    assert join_deltas(events) == [ADDED[0], delta("ab"), None, delta("c")]
+    joined = join_deltas([ADDED, delta("a"), delta("b"), *rest])
 
-
-_EVENTS = st.lists(
-    st.builds(
-        delta,
-        st.text(max_size=3),
-        st.integers(0, 1),
-        st.sampled_from(["text", "refusal"]),
-        st.integers(0, 1),
-    )
-    | st.sampled_from([*ADDED, None, TextDone(0, "text", 0, "abc")])
-)
-
-
-@given(events=_EVENTS)
-def test_joined_deltas_report_the_same_events(events: list[StreamEvent]) -> None:
-    """A turn means the same whether its deltas were joined before it or after it."""
-    before = ResponseState()
-    after = ResponseState()
-
-    early = [
-        run_event for event in join_deltas(events) for run_event in before.feed(event)
-    ]
-    late = [run_event for event in events for run_event in after.feed(event)]
-
-    assert joined(early) == joined(late)
+    assert joined == [ADDED, delta("ab"), *rest]
 
 
 VLLM_END: Item = {
@@ -544,14 +564,11 @@ def test_call_that_ends_under_another_call_id_is_one(
     kind = "response.function_call_arguments.delta"
     delta = {"type": kind, "item_id": "fc_1", "output_index": 0, "delta": '{"a"'}
     again = {**end, "id": "fc_9", "call_id": "call_9"}
-    last = {"id": "r", "output": [again] if len(call_ids) == 1 else []}
-    state = ResponseState()
-    for event in (wire.added(call), delta, wire.done(end)):
-        state.feed(wire.parsed(event))
-    state.feed(FinalResponse("completed", last))
-    assert [item["call_id"] for item in state.output] == call_ids
+    last = wire.completed(*[again] * (len(call_ids) == 1))
+    output = output_of(wire.added(call), delta, wire.done(end), last)
+    assert [item["call_id"] for item in output] == call_ids
     fields = {"item_id", "output_index", "sequence_number"}
-    assert not fields & state.output[-1].keys()
+    assert not fields & output[-1].keys()
 
 
 def test_name_of_a_call_may_come_with_its_end() -> None:
@@ -586,16 +603,8 @@ def test_arguments_with_an_empty_beginning_or_twice_are_one_object(
     came: str, read: str
 ) -> None:
     """Gateways repeat what Anthropic begins with; two that differ are none."""
-    state = ResponseState()
-    for event in wire.function_call("look", came):
-        state.feed(wire.parsed(event))
-    [call] = state.output
+    [call] = output_of(*wire.function_call("look", came))
     assert call["arguments"] == read
-
-
-def bare(event: wire.Event, *names: str) -> wire.Event:
-    """An event without these fields."""
-    return {key: value for key, value in event.items() if key not in names}
 
 
 BEGUN = wire.added(wire.message_item())
@@ -643,12 +652,12 @@ GROWN = {"type": "response.function_call_arguments.delta", "delta": '{"a":1}'}
             id="deltas that are parts",
         ),
         pytest.param(
-            [THINKING, BEGUN, *(bare(event, *NAMES) for event in DELTAS), HELLO[-1]],
+            [THINKING, BEGUN, *(without(event, *NAMES) for event in DELTAS), HELLO[-1]],
             {"text": "Hello"},
             id="deltas that name nothing",
         ),
         pytest.param(
-            [bare(BEGUN, *NAMES), *(bare(event, "item_id") for event in DELTAS)],
+            [without(BEGUN, *NAMES), *(without(event, "item_id") for event in DELTAS)],
             {"text": "Hello"},
             id="an item that names nothing",
         ),
@@ -867,13 +876,14 @@ PIECES = ((0, "Hello"), (2, " world"))
 @pytest.mark.parametrize("at", [None, 1])
 def test_two_messages_of_one_id_that_come_without_deltas(at: int | None) -> None:
     """MLflow has one id for all of a response; the same words are the same message."""
-    events = [wire.done(wire.message_item(text)) for text in ("One.", " One. ", "Two.")]
+    texts = ("One.", " One. ", "On", "One. And", "Two.")
+    events = [wire.done(wire.message_item(text)) for text in texts]
     for event in events[1:] if at else events:
         event["output_index"] = at
 
     shown = output_of(*events, EMPTY_END)
 
-    assert [message_text(item) for item in shown] == ["One.", "Two."]
+    assert [message_text(item) for item in shown] == ["One. And", "Two."]
 
 
 @pytest.mark.parametrize("key", ["finish_reason", "stop_reason"])

@@ -217,10 +217,16 @@ async def test_trace_identifies_response_and_refusal(runs: Runs) -> None:
     trace = (await runs.against(answer)).end.trace
     assert trace == Trace("req_1", "gpt-5.6-sol", 200, response_id="resp_1")
 
-    error = {"message": CANARY, "code": "invalid_value", "param": "input[0]"}
-    answer = replying(json.dumps({"error": error}), 400, headers=named)
-    trace = (await runs.against(answer)).end.trace
-    assert (trace.request_id, trace.status) == ("req_1", 400)
+    key = "a-key-of-no-known-form-0123456789"
+    notice = {"misalignment": {"detailed_explanation": f"It read {key}."}}
+    error = {"message": CANARY, "code": "invalid_value", "param": "input[0]", **notice}
+    headers = {**named, "Retry-After": "60"}
+    answer = replying(json.dumps({"error": error}), 400, headers=headers)
+    end = (await runs.against(answer, api_key=key)).end
+    assert "explains: “It read " in end.ending.message
+    assert key not in end.ending.message
+    trace = end.trace
+    assert (trace.request_id, trace.status, trace.retry_after) == ("req_1", 400, 60)
     assert trace.error.code == "invalid_value"
     assert trace.subject == "input[0] (message):"
 

@@ -151,6 +151,21 @@ def test_calls_that_are_left_end_the_run() -> None:
     assert [item for item in ended.output if is_call(item)] == CALLS
 
 
+def test_round_that_breaks_off_is_told_as_a_failure() -> None:
+    """What came before it is kept."""
+    events = Round(Judge(), CALLS[:1], []).report()
+
+    rounds = [event for event in events if isinstance(event, RoundDone)]
+    assert [(done.number, done.is_failure) for done in rounds] == [
+        (1, False),
+        (2, True),
+    ]
+    assert [done.usage and done.usage.total for done in rounds] == [15, 15]
+    ended = events[-1]
+    assert isinstance(ended, RunDone)
+    assert "Everything received so far is kept" in ended.ending.message
+
+
 def test_repeated_call_is_not_judged() -> None:
     """It is refused at its place, and the judge sees each id once."""
     judge = Judge()

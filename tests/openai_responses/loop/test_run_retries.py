@@ -10,7 +10,7 @@ from openai_responses.causes import FINAL_CODES, FLEX_UNAVAILABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import is_reasoning
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.events import NO_THOUGHT, RunEvent
+from openai_responses.loop.events import NO_THOUGHT, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -55,7 +55,10 @@ SOON = "Trying again in a moment."
 async def test_trouble_that_passes(
     runs: Runs, sim: Simulator, status: int, trouble: str
 ) -> None:
-    told = await runs.of(sim, f"sim:{status},times=1,retry-after-ms=1", TWICE)
+    waits: list[bool] = []
+    within = TWICE._replace(set_waiting=waits.append)
+    told = await runs.of(sim, f"sim:{status},times=1,retry-after-ms=1", within)
+    assert waits[:4] == [True, True, False, True]  # the pause is not the server's
     assert told.notes == [f"{trouble} {SOON}"]
     assert (told.log[0], told.kind) == (f"noted: {told.notes[0]}", "completed")
     assert [sent.status for sent in sim.requests] == [status, 200]
@@ -117,8 +120,9 @@ async def test_standard_tier_where_flex_has_no_capacity(
     told = await runs.of(sim, flex, TWICE._replace(flex_falls_back=True))
     assert [body["service_tier"] for body in told.sent] == ["flex", "default"]
     assert told.kind == "completed"
-    [note] = told.notes
-    assert "standard" in note
+    [status] = told.of(Status)
+    assert "standard" in status.message
+    assert status.subject == "costs twice as much"
 
 
 async def test_flex_is_left_once(runs: Runs) -> None:

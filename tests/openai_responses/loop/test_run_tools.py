@@ -257,6 +257,20 @@ async def test_request_after_a_tool_is_sent_again_and_repeats_no_tool(
     assert_all_answered(told.end)
 
 
+async def test_what_a_compaction_stands_for_is_not_sent_again(runs: Runs) -> None:
+    """The API may compact at the end of a response that calls a tool."""
+    sealed = {"type": "compaction", "id": "cmp_1", "encrypted_content": "sealed"}
+    compacted = wire.whole_stream(CALL, [wire.done(sealed, at=1)])
+    done = wire.whole_stream(wire.message("Done"))
+    answers = [streaming(wire.on_the_wire(*stream)) for stream in (compacted, done)]
+
+    toolset = Toolset(MemoryTools())
+    told = await runs.against(*answers, request=offering("Hi"), toolset=toolset)
+
+    types = [item["type"] for item in told.sent[1]["input"]]
+    assert types == ["compaction", "function_call", "function_call_output"]
+
+
 class JumpingLoop(asyncio.SelectorEventLoop):
     """A loop whose clock can be put forward."""
 
@@ -325,29 +339,6 @@ async def test_cancelled_run_cancels_its_tools(runs: Runs, sim: Simulator) -> No
             await task
         await until(lambda: not tool_tasks())
     assert tools.left == ["get_weather"] * 2
-
-
-async def test_abandoned_run_cancels_its_tools(
-    connections: Connections, sim: Simulator
-) -> None:
-    """Also between the answers of two calls."""
-
-    async def look(arguments: Json) -> str:
-        return await (weather if arguments["city"] == "Zürich" else endless)(arguments)
-
-    tools = MemoryTools(get_weather=look)
-    request, endpoint = offering("sim:parallel"), simulated(sim)
-    events = run(request, endpoint, connections, limits(), Toolset(tools))
-    async with aclosing(events):
-        async for event in events:
-            if isinstance(event, ToolOutput):
-                assert len(tool_tasks()) == 1
-                break
-
-    async with asyncio.timeout(60):
-        await until(lambda: tools.left == ["get_weather"])
-        await until(lambda: not tool_tasks())
-    assert len(sim.requests) == 1
 
 
 DOINGS = {

@@ -12,7 +12,7 @@ from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import ending_of_failure
 from openai_responses.errors import ApiError
 from openai_responses.items import Item
-from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import RunDone, RunEvent, ToolOutput, Trace
 from openai_responses.loop.run import RoundEvent, RoundStarted, run_rounds
 from openai_responses.loop.spending import Budget, EarlierSpending, Spending
 from openai_responses.loop.tools import (
@@ -313,7 +313,8 @@ def test_task_counts_for_the_run_above_it() -> None:
 
 def test_stop_ends_the_run_and_its_tasks() -> None:
     """The model is not asked again, and the reason is that of the stop."""
-    stopped = RunDone(ending_of_failure("failed", ApiError(MISALIGNMENT)))
+    error = ApiError(MISALIGNMENT)
+    stopped = RunDone(ending_of_failure("failed", error), trace=Trace(error=error))
 
     async def work() -> RunDone:
         above = Spending(Budget())
@@ -333,7 +334,7 @@ def test_stop_ends_the_run_and_its_tasks() -> None:
     ended = run_skipping(work())
 
     assert spender.outputs == ["stopped"]
-    assert ended.ending == stopped.ending
+    assert (ended.ending, ended.trace) == (stopped.ending, stopped.trace)
     assert len(spender.model.requests) == 1
 
 

@@ -153,9 +153,13 @@ def test_a_message_with_tags_becomes_reasoning_and_answer(
         tagged = TaggedThoughts(3, THOUGHT_TAGS)
         item = message("1", text)
 
-        page = Page(fed(tagged, *wire_events(item, split(text, length), 3)))
+        events = fed(tagged, *wire_events(item, split(text, length), 3))
+        page = Page(events)
 
         assert page.parts() == parts
+        bounds = [type(e) for e in events if isinstance(e, ItemAdded | ItemDone)]
+        assert bounds == [ItemAdded, ItemDone] * len(parts)  # one after the other
+        assert {each["id"] for each in page.items.values()} <= {"msg_1", "rs_msg_1"}
         assert tagged.items([(3, item)]) == sorted(page.items.items())
         assert sorted(page.items) == [*range(3, 3 + len(parts))]
         if parts == [answer(text)]:
@@ -344,6 +348,7 @@ def test_a_message_with_a_text_as_content_and_one_with_more_parts() -> None:
     items = [item for _, item in tagged.items(enumerate([short, more]))]
 
     assert parts_of(items[::2]) == [thought("Hm.")] * 2
+    assert [item["id"] for item in items[::2]] == ["rs_msg", "rs_msg_1"]
     assert items[1]["content"] == [{"type": "output_text", "text": "Rain."}]
     assert [part["type"] for part in items[3]["content"]] == ["output_text", "refusal"]
 
@@ -411,22 +416,27 @@ async def test_a_run_shows_and_sends_thoughts_as_reasoning(
     assert_output_holds(told.events)
 
 
+TAGS: ThoughtTags = (("<th", "</think>"),)
+
+
 @pytest.mark.asyncio
 @pytest.mark.parametrize(
-    ("compatibility", "tags", "shown"),
+    ("compatibility", "within", "shown"),
     [
         # An administrator says with COMPATIBILITY that a gateway leads to OpenAI.
-        ("openai", THOUGHT_TAGS, [answer("<think>Hm.</think>It rains.")]),
-        ("auto", (), [answer("<think>Hm.</think>It rains.")]),
-        ("auto", (("<th", "</think>"),), [thought("ink>Hm."), answer("It rains.")]),
+        ("openai", {}, [answer("<think>Hm.</think>It rains.")]),
+        ("auto", {"thought_tags": ()}, [answer("<think>Hm.</think>It rains.")]),
+        ("auto", {"thought_tags": TAGS}, [thought("ink>Hm."), answer("It rains.")]),
+        ("auto", {"keeps_tagged_thoughts": False}, [answer("It rains.")]),
     ],
 )
-async def test_which_tags_count_is_a_choice(
-    compatibility: Any, tags: ThoughtTags, shown: list[Part], runs: Runs
+async def test_which_tags_count_and_what_is_kept_is_a_choice(
+    compatibility: Any, within: dict[str, Any], shown: list[Part], runs: Runs
 ) -> None:
     said = answering("<think>Hm.</think>It rains.")
-    within = AT_ONCE._replace(thought_tags=tags)
-    told = await runs.against(said, within=within, compatibility=compatibility)
+    told = await runs.against(
+        said, within=AT_ONCE._replace(**within), compatibility=compatibility
+    )
     assert parts_of(told.output) == shown
 
 

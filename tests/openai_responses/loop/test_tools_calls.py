@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
+    Approval,
     Approver,
     AskedCall,
     CallKind,
@@ -69,16 +70,32 @@ def test_tool_gets_its_arguments_and_the_model_its_output(arguments: Any) -> Non
     assert tools.called == [("get_weather", {"city": "Bern"})]
 
 
+class Renamed(MemoryTools):
+    """A tool that is sent under another name."""
+
+    def resolve_call(self, name: str, arguments: Json) -> tuple[str, Json]:
+        """Return its own name; its arguments are the same."""
+        return "delete_all", arguments
+
+
+@pytest.mark.parametrize("kind", [MemoryTools, Renamed])
+@pytest.mark.parametrize(
+    "rule", [("delete_*", "deny"), ("call_tool", "deny"), ("call_tool", "ask")]
+)
+def test_both_names_of_a_call_have_rules(
+    kind: type[MemoryTools], rule: tuple[str, Approval]
+) -> None:
+    tools = kind(call_tool=weather, delete_all=weather)
+    tools.stand_ins = {"call_tool": "delete_all"}
+    result = answer(tools, calling("call_tool"), approver=Approver([rule]))
+    assert "delete_all. " in str(result.output)
+    assert tools.called == []
+
+
 def test_call_of_a_stand_in_is_checked_as_the_tool_it_names() -> None:
-    """Its arguments, the rules and the questions are those of what really runs."""
+    """Its arguments and questions are those of what really runs."""
     tools = MemoryTools(call_tool=weather, delete_all=weather)
     tools.stand_ins = {"call_tool": "delete_all"}
-    approver = Approver([("delete_*", "deny")])
-
-    result = answer(tools, calling("call_tool"), approver=approver)
-
-    assert "does not allow delete_all" in str(result.output)
-    assert tools.called == []
     assert answer(tools, calling("call_tool")) == RAIN
     assert tools.called == [("delete_all", {"city": "Bern"})]
 
