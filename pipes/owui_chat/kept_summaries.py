@@ -82,9 +82,8 @@ def restore_summaries(
     for row in _encrypted_rows(value):
         lengths = as_list(row.get("summary"))
         if lengths and all(type(length) is int for length in lengths):
-            parts = _shown_parts(lengths, output, place)
-            budget.spend(sum(len(part["text"]) for part in parts))
-            row["summary"] = parts
+            budget.spend(max(0, sum(lengths)))  # before anything of this length is made
+            row["summary"] = _shown_parts(lengths, output, place)
 
 
 def _encrypted_rows(value: JsonObject) -> list[Item]:
