@@ -16,7 +16,6 @@ needs the standard library alone, and neither parses nor runs what it reads.
 
 import ast
 import base64
-import bz2
 import hashlib
 import io
 import lzma
@@ -86,12 +85,6 @@ finally:
         gc.enable()
 del PACKED, SOURCE, collects, run_chapters
 '''
-_BZIP2 = b"BZh"
-"""How the payload of files up to 1.6.0 begins."""
-_BZIP2_TEMPLATE = _TEMPLATE.replace(
-    "import gc\nimport hashlib\nimport lzma\n",
-    "import bz2\nimport gc\nimport hashlib\n",
-).replace("lzma.decompress", "bz2.decompress")
 
 
 class PackedError(Exception):
@@ -104,7 +97,7 @@ def pack(source: str, readable: str) -> str:
     # bzip2 would be a fourteenth smaller, and takes 40 ms more to unpack.
     compressed = lzma.compress(code.encode(), preset=6 | lzma.PRESET_EXTREME)
     payload = base64.b64encode(compressed).decode()
-    return _fill_template(_TEMPLATE, code, readable, payload)
+    return _fill_template(code, readable, payload)
 
 
 @cache
@@ -164,18 +157,18 @@ def unpack(text: str, readable: str) -> str:
     if not begin or not end:
         raise PackedError("This is not a packed file.")
     payload = "".join(rows.split())
-    code, template = _decompress(payload)
-    expected = _fill_template(template, code, readable, payload)
+    code = _decompress(payload)
+    expected = _fill_template(code, readable, payload)
     if text != expected:
         raise PackedError(_describe_difference(text, expected))
     return code
 
 
-def _fill_template(template: str, code: str, readable: str, payload: str) -> str:
+def _fill_template(code: str, readable: str, payload: str) -> str:
     """Return the whole packed file; the frontmatter is that of the code."""
     keys = code.removeprefix('"""\n').partition("\n\n")[0]
     starts = range(0, len(payload), LINE_LENGTH)
-    return template.format(
+    return _TEMPLATE.format(
         keys=keys,
         readable=readable,
         digest=hashlib.sha256(code.encode()).hexdigest(),
@@ -184,31 +177,20 @@ def _fill_template(template: str, code: str, readable: str, payload: str) -> str
     )
 
 
-def _decompress(payload: str) -> tuple[str, str]:
-    """Return the text of a payload, and the template of the file that has it.
-
-    Stops at a size that no source of ours has.
-    """
+def _decompress(payload: str) -> str:
+    """Return the text of a payload; stops at a size that no source of ours has."""
     damaged = "The packed text is damaged or cut."
-    decompressor: bz2.BZ2Decompressor | lzma.LZMADecompressor
+    decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_UNPACKING_BYTES)
     try:
         compressed = base64.b64decode(payload, validate=True)
-        if compressed.startswith(_BZIP2):
-            template = _BZIP2_TEMPLATE
-            decompressor = bz2.BZ2Decompressor()
-        else:
-            template = _TEMPLATE
-            decompressor = lzma.LZMADecompressor(
-                lzma.FORMAT_XZ, memlimit=MAX_UNPACKING_BYTES
-            )
         code = decompressor.decompress(compressed, MAX_SOURCE_BYTES + 1)
         if len(code) > MAX_SOURCE_BYTES:
             reason = f"The packed text unpacks to more than {MAX_SOURCE_BYTES:,} bytes."
             raise PackedError(reason)
         if not decompressor.eof or decompressor.unused_data:
             raise PackedError(damaged)
-        return code.decode(), template
-    except (ValueError, OSError, lzma.LZMAError) as error:
+        return code.decode()
+    except (ValueError, lzma.LZMAError) as error:
         raise PackedError(damaged) from error
 
 
