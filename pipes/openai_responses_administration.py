@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.6.0
+version: 1.7.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -3079,7 +3079,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+    if name in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.6.0
+version: 1.7.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -4523,7 +4523,7 @@ _FIRST_WITH_BUDGET = (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
-    if name in CATALOG_FACTS or _model_family(name) in CATALOG_FACTS:
+    if name in CATALOG_FACTS:
         return name, None
     if name in CATALOG_ALIASES:
         return CATALOG_ALIASES[name], None
@@ -6042,7 +6042,7 @@ class LeaveOutField(RequestRepair):
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
     def apply(self, payload: Payload) -> Payload:
-        if not may_lose_field(self.kind, self.keys):
+        if not _may_lose_field(self.kind, self.keys):
             return payload
 
         def shorten(item: Item) -> Item:
@@ -6057,7 +6057,7 @@ def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
     return {**payload, "input": [change(item) for item in payload["input"]]}
 
 
-def may_lose_field(kind: str, keys: Sequence[str]) -> bool:
+def _may_lose_field(kind: str, keys: Sequence[str]) -> bool:
     """Say whether items of a type mean the same without the field at a path."""
     if not keys or len(kind) > _MAX_TYPE:
         return False
@@ -7320,7 +7320,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     if tool is not None:
         # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
-            if refusal.is_unknown and key in PERMIT_NOTHING:
+            if refusal.is_unknown:
                 yield TriedRepair(LeaveOutToolField(key), is_named=is_named)
         yield from _without_tool(refusal, tool, is_named=is_named)
         return
@@ -7336,7 +7336,7 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
         yield TriedRepair(TextOutputs(), is_named=is_named)
     if place.keys[-1:] == ("detail",) and {"low", "high"} & refusal.quoted_words:
         yield TriedRepair(StateDetail(), is_named=is_named)
-    if refusal.is_unknown and may_lose_field(kind, place.keys):
+    if refusal.is_unknown:
         # What a user wrote may have the field by that user's choice.
         is_the_models = not is_from_user(place.value)
         repair = LeaveOutField(kind, place.keys)
@@ -14288,7 +14288,7 @@ class _TaggedText:
             text = text.lstrip()
             if text:
                 self._place = "answer"
-        if self._place == "answer" and text:
+        if text:  # of the answer
             pieces.append(_TextPiece("text", text))
         return pieces
 
@@ -14781,9 +14781,10 @@ class Attempt:
             )
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
-                silence = _SECOND_ANSWER if response.ending else None
+                ends = response.ending is not None
+                limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
-                    async with asyncio.timeout(silence):
+                    async with limit:
                         events, unreadable = await reader.read_batch()
                 except TimeoutError:
                     break
@@ -14923,18 +14924,19 @@ _ENDLESS = float("inf")
 _LATE = 0.8
 """A delta is slow if it comes later than this part of a wait after the wait. With a
 smaller part, a busy process would take all deltas for slow ones."""
-_THOUGHT_SHARE = 0.02
-"""The part of `Limits.join_seconds` for which deltas of reasoning are joined: the answer
-after them must not wait."""
+_SHORT_SHARE = 0.02
+"""The part of `Limits.join_seconds` for which deltas of reasoning are joined, because the
+answer after them must not wait, and that after the first delta of a text: an answer that
+comes at once is over by then."""
+_THOUGHT_SHARE_OF_CROWD = 0.5
+"""The part of it for reasoning in a crowd, where an answer begins later because of what
+all deltas cost."""
 
-_FIRST_SHARE = 0.1
-"""The part of it after the first delta of a text: an answer that comes at once is over
-by then, and must not wait for more."""
-
-_FEW_ANSWERS = 10
-"""Of more at once, each is shown less often. What a host does with a delta costs most,
-and a process that cannot keep up shows all of them late."""
-_MOST_LONGER = 3.0
+_FEW_ANSWERS = 8
+"""Of more at once, each is shown less often, so that all together are shown as often as
+these. What a host does with a delta costs most, and a process that cannot keep up shows
+all of them late."""
+_MOST_LONGER = 8.0
 
 
 def _is_visible(event: RunEvent) -> bool:
@@ -15012,18 +15014,18 @@ class _StreamReader:
         self._patience = _ENDLESS
         if not isinstance(last, TextDelta):
             return
-        is_text = last.kind in ("text", "refusal")
-        share = 1.0 if is_text else _THOUGHT_SHARE
         server = self._server
         crowd = server.connections.open_requests / _FEW_ANSWERS
-        longest = server.limits.join_seconds * share
-        longest *= min(max(crowd, 1.0), _MOST_LONGER)
+        is_text = last.kind in ("text", "refusal")
+        longest = server.limits.join_seconds * min(max(crowd, 1.0), _MOST_LONGER)
+        if not is_text:
+            longest *= _SHORT_SHARE if crowd <= 1 else _THOUGHT_SHARE_OF_CROWD
         if self._waited > patience:
             self._patience = longest
             return
         self._patience = longest * _LATE
-        if is_text and not self._has_text and crowd < 1:
-            longest *= _FIRST_SHARE
+        if is_text and not self._has_text and crowd <= 1:
+            longest *= _SHORT_SHARE
         self._has_text = self._has_text or is_text
         spent = self._now() - self._read_at
         seconds = longest - spent
@@ -17583,7 +17585,7 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
     start, last = _stated_range(annotation)
     # Nothing in front of the text is cited: OpenRouter writes 0 of what it does not know.
     knows_none = start == last == 0
-    if start is None and last is None:  # some servers write null for what is not there
+    if start is None:  # some servers write null for what is not there
         start = last = annotation.get("index")
     if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
@@ -18232,6 +18234,111 @@ def take_out_code(
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.kept_summaries
+#
+# The summaries of kept reasoning, which the chat shows and which are stored once.
+#
+# The output of an answer has the reasoning that the page shows, and after it an item that
+# keeps what the page does not show (`render.items`). In the place of a summary, the kept
+# item has the lengths of its parts, which the page shows as one text:
+#
+#     shown   {"type": "reasoning", "summary": [{"type": "summary_text", "text": "A\n\nBc"}]}
+#     kept    {"type": "reasoning", "summary": [1, 2], "encrypted_content": ...}
+#
+# It is the nearest text of this length in front of the kept item. The signature of a record
+# holds for the summaries themselves, so a text that was changed since is not sent.
+# --------------------------------------------------------------------------------------
+
+
+_SEARCHED = 64
+"""Items in front of a kept one; it may keep the reasoning around many searches."""
+_MOST_PARTS = 64
+_ANY_SUMMARY = '"summary":[{'
+"""In the text of a kept item with a summary."""
+_BETWEEN_PARTS = "\n\n"
+
+
+def kept_text(value: JsonObject) -> str:
+    """Return the text of a kept item, as the host stores it unchanged."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        # The host leaves out halves of characters, and the signature would not hold.
+        text = json.dumps(value, separators=(",", ":"))
+    return text
+
+
+def omit_shown_summaries(kept: str, output: Sequence[Item], place: int) -> str:
+    """Return the text of a kept item without the summaries that the output shows.
+
+    `place` is that of the item in the output.
+    """
+    value = parse_json_object(kept) if _ANY_SUMMARY in kept else None
+    if not value:
+        return kept
+    has_omitted = False
+    for row in _encrypted_rows(value):
+        parts = content_parts(row.get("summary"))
+        lengths = [len(part_text(part)) for part in parts]
+        # The names are in the order that goes back to the model.
+        restored = [list(part.items()) for part in _shown_parts(lengths, output, place)]
+        is_shown = bool(restored) and [list(p.items()) for p in parts] == restored
+        # The host leaves out some characters, and may strip the ends.
+        text = _BETWEEN_PARTS.join(map(part_text, parts))
+        if is_shown and text == text.strip() and not UNSTORED.search(text):
+            row["summary"] = lengths
+            has_omitted = True
+    return kept_text(value) if has_omitted else kept
+
+
+def restore_summaries(
+    value: JsonObject, output: Sequence[Item], place: int, budget: JsonBudget
+) -> None:
+    """Put the summaries into the rows of a kept value that were stored without them.
+
+    One that is not shown any more becomes empty. Raises JsonTooLarge.
+    """
+    for row in _encrypted_rows(value):
+        lengths = as_list(row.get("summary"))
+        if lengths and all(type(length) is int for length in lengths):
+            budget.spend(max(0, sum(lengths)))  # before anything of this length is made
+            row["summary"] = _shown_parts(lengths, output, place)
+
+
+def _encrypted_rows(value: JsonObject) -> list[Item]:
+    rows = content_parts(value.get("payload"))
+    return [row for row in rows if has_encrypted_reasoning(row)]
+
+
+def _shown_parts(
+    lengths: Sequence[int], output: Sequence[Item], place: int
+) -> list[Item]:
+    """Return the parts of the nearest summary that has all of them; else nothing."""
+    if not 0 < len(lengths) <= _MOST_PARTS or min(lengths) <= 0:
+        return []
+    whole = sum(lengths) + len(_BETWEEN_PARTS) * (len(lengths) - 1)
+    for thought in _shown_thoughts(output, place):
+        if len(thought) != whole:
+            continue
+        parts: list[Item] = []
+        start = 0
+        for length in lengths:
+            parts.append(text_part("summary", thought[start : start + length]))
+            start += length + len(_BETWEEN_PARTS)
+        return parts
+    return []
+
+
+def _shown_thoughts(output: Sequence[Item], place: int) -> Iterator[str]:
+    """Yield the summaries of the reasoning in front of a place, the nearest first."""
+    for item in reversed(output[max(0, place - _SEARCHED) : place]):
+        parts = content_parts(item.get("summary")) if is_reasoning(item) else []
+        if len(parts) == 1 and isinstance(parts[0].get("text"), str):
+            yield parts[0]["text"]
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.render.items
 #
 # The host's output items of one message, and the events that make them.
@@ -18253,7 +18360,8 @@ def take_out_code(
 #     {"type": "openai_responses:kept", "id": "kept_{ulid}",
 #      "before": id of a message item, "kept": JSON of what a message key would hold}
 #
-# Without an item in `before` the record belongs to the end of its message.
+# Summaries that the page shows are not in it (`kept_summaries`). Without an item in
+# `before` the record belongs to the end of its message.
 #
 # A chunk that shows files on the page has no choice: otherwise the host would send them
 # to the page twice (docs/reference/open-webui.md, "What a pipe yields").
@@ -18508,6 +18616,7 @@ class OutputItems:
             before = self.items[index].get("id") or ""
         record = {**stored.item, "before": before}
         earlier = self._records.setdefault(record["id"], len(self.items))
+        record["kept"] = omit_shown_summaries(record["kept"], self.items, earlier)
         if earlier < len(self.items):
             yield self.update(earlier, kept=record["kept"])
         else:
@@ -22284,7 +22393,8 @@ def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
 #
 # The text is a value as keys of the row have it (`records`), of one record, whose fields
 # are beside the value's: the item has its id. Each text has its own origin, because an
-# answer can be stopped after any of them, and everything around it can be deleted.
+# answer can be stopped after any of them, and everything around it can be deleted. The
+# summary of its reasoning is where the page shows it (`kept_summaries`).
 # --------------------------------------------------------------------------------------
 
 
@@ -22304,18 +22414,11 @@ def record_item(ulid: str, value: JsonObject) -> Item:
         if "signature" in wire:
             # No database changes the order of names in a text.
             fields["signature"] = ordered_half(wire["signature"])
-    value = fields
-    kept = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    try:
-        kept.encode()
-    except UnicodeEncodeError:
-        # The host leaves out halves of characters, and the signature would not hold.
-        kept = json.dumps(value, separators=(",", ":"))
     return {
         "type": _RECORD_TYPE,
         "id": f"{_RECORD_ID}{ulid}",
         "before": "",
-        "kept": kept,
+        "kept": kept_text(fields),
     }
 
 
@@ -22328,33 +22431,45 @@ class _Place(NamedTuple):
     """In the text of the part."""
 
 
-def output_records(messages: JsonObject) -> dict[str, tuple[str, object]]:
-    """Return the records in the outputs of a chat's messages, by keys as in its row.
+class OutputRecord(NamedTuple):
+    """A record in the output of a message."""
 
-    Each has the id of its message, and a text or a value of an earlier version.
-    """
-    stored: dict[str, tuple[str, object]] = {}
+    message_id: str
+    kept: object
+    """A text, or a value of an earlier version."""
+    output: Sequence[Item]
+    place: int
+    """That of its item in the output."""
+
+
+def output_records(messages: JsonObject) -> dict[str, OutputRecord]:
+    """Return the records in the outputs of a chat's messages, by keys as in its row."""
+    stored: dict[str, OutputRecord] = {}
     for message_id, message in messages.items():
-        for item in content_parts(as_mapping(message).get("output")):
+        output = content_parts(as_mapping(message).get("output"))
+        for place, item in enumerate(output):
             if item.get("type") == _RECORD_TYPE:
-                stored[message_key(_item_id(item))] = message_id, item.get("kept")
+                record = OutputRecord(message_id, item.get("kept"), output, place)
+                stored[message_key(_item_id(item))] = record
     return stored
 
 
-def parse_output_records(stored: Mapping[str, tuple[str, object]]) -> dict[str, Any]:
+def parse_output_records(stored: Mapping[str, OutputRecord]) -> dict[str, Any]:
     """Return what records hold, in the form of a chat's keys; None for what cannot be.
 
     The owner of a chat writes what they like, and a short text can become a large value.
     """
     weight_left = JsonBudget(MAX_JSON_BYTES)
     values: dict[str, Any] = {}
-    for key, (message_id, kept) in stored.items():
+    for key, (message_id, kept, output, place) in stored.items():
         values[key] = kept
         if not isinstance(kept, str):
             continue
         try:
             weight_left.spend(json_weight(kept))
             value = parse_json_object(kept)
+            if value:
+                restore_summaries(value, output, place, weight_left)
         except JsonTooLarge:
             value = None
         if value and "items" not in value:
@@ -23989,7 +24104,7 @@ def _report_failure(
     category = api_word(notice.category)
     if category:
         ids.append(f"category {category}")
-    answer = server_message(log, f"{trace.subject} {error.message}".strip())
+    answer = server_message(log, f"{trace.subject} {error.message}")
     # Without an answer, our own message is all that says why.
     cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
     ending = advised_ending(ended.ending, shell)
@@ -25155,7 +25270,7 @@ def build_system_instruction(
         brings_tag = inner.startswith(f"<{tag}>") and inner.endswith(f"</{tag}>")
         parts.append(inner if brings_tag else f"<{tag}>\n{inner}\n</{tag}>")
     parts.append(texts.get("extra_policy", ""))
-    return "\n\n".join(part for part in parts if part.strip())
+    return "\n\n".join(part for part in parts if part)
 
 
 def choose_style(style: PolicyStyle, family: str) -> ChosenStyle:
@@ -30899,7 +31014,7 @@ async def read_stored_chat(caller: Caller, keys: ChatKeys) -> StoredChat | None:
     messages = as_mapping(value_at(chat, _HISTORY, "messages"))
     in_answers = output_records(messages)
     size = count_entries([read_part, messages], _COUNTED_LEVELS)
-    size += count_entries([kept for _, kept in in_answers.values()], 1)
+    size += count_entries([record.kept for record in in_answers.values()], 1)
 
     def parse() -> StoredChat:
         everything = {**read_part, **parse_output_records(in_answers)}
