@@ -536,7 +536,7 @@ async def test_effort_that_a_task_asks_for_is_its_users(desk: Desk) -> None:
     ("words", "valves", "status", "headers"),
     [
         ("sim:quota", {}, 429, {}),
-        ("sim:429,retry-after=6.2", {}, 429, {"Retry-After": "7"}),
+        ("sim:429,retry-after=0.2", {}, 429, {"Retry-After": "1"}),
         ("hello", {"API_KEY": ""}, 500, {}),
         ("sim:failed", {}, 500, {"x-should-retry": "false"}),
     ],
