@@ -46,8 +46,6 @@ WITHOUT_MARKS = " and ".join(f"not {mark}" for mark in MARKS)
 FAST_TESTS = {
     "pytest": [
         *PYTEST,
-        # No server makes them wait, and to collect them takes each worker five seconds.
-        *("-n", "2"),
         # All tests of the hosts have marks; what they import takes two seconds.
         "--ignore=tests/hosts",
         *("-m", WITHOUT_MARKS),
