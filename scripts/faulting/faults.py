@@ -57,7 +57,8 @@ def find_faults(root: Path, path: Path) -> Iterator[Fault]:
     begins = [0, *accumulate(map(len, source.splitlines(keepends=True)))]
     seen = set()
     for constant, node in _places(ast.parse(source)):
-        for target, kind, new in _smaller(node) if constant else _changes(node):
+        changes = _smaller(node) if constant else (*_changes(node), *_shorter(node))
+        for target, kind, new in changes:
             end_line = target.end_lineno or target.lineno
             start = begins[target.lineno - 1] + target.col_offset
             end = begins[end_line - 1] + (target.end_col_offset or 0)
@@ -169,6 +170,15 @@ def _smaller(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
             pass
         case ast.Constant(value=int() as number):
             yield node, "one more", f"({number} + 1)"
+
+
+def _shorter(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
+    """Leave one element out of what a function makes of several."""
+    match node:
+        case ast.Set() | ast.Dict():
+            yield from _smaller(node)
+        case ast.List(ctx=ast.Load()) | ast.Tuple(ctx=ast.Load()):
+            yield from _smaller(node)
 
 
 def _changes(node: ast.AST) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:

@@ -917,3 +917,27 @@ async def test_answers_at_once_leave_a_limit_in_force(desk: Desk) -> None:
     assert not errors(await desk.ask("Hi"))
     for answer in answers:
         await answer.aclose()
+
+
+async def test_answers_that_wait_meanwhile_are_counted_before_the_request(
+    desk: Desk,
+) -> None:
+    """All of them were below the limit when they came, and showed a first line."""
+    await spent(SPENT)
+    desk.limit({"money": 2.25, "per": "month"})
+    window = json.dumps({"background_window": "8h"})
+    desk.set_valves(BACKGROUND_MODELS="*-pro", EXPERT_JSON=window)
+    body = {**chat("sim:chat,hold=1"), "model": "my_pipe.gpt-6.1-sol-pro"}
+    answers = [await desk.answer(body) for _ in "1234567"]
+    for answer in answers:
+        while "up to 8 hours" not in str(await anext(answer)):
+            pass
+    begun = [asyncio.ensure_future(anext(answer)) for answer in answers[:-1]]
+    await asyncio.wait(begun)
+
+    last = [chunk async for chunk in answers[-1]]
+
+    assert "6 of your answers under way may use up your limit" in str(errors(last))
+    desk.sim.release()
+    for answer in answers:
+        await answer.aclose()
