@@ -1,6 +1,7 @@
 """The models that an administrator's MODEL_ID comes to, found in the background."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -18,7 +19,7 @@ from shells import model_list
 from shells.model_list import fetch_models
 from simulator import Simulator
 from stand_in.host import StandInHost
-from upstream.server import Upstream, until
+from upstream.server import Upstream, replying, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -357,6 +358,17 @@ async def test_auto_hides_what_the_key_cannot_use(
     assert "gpt-6.2-sol" not in listed
     assert "gpt-5.4-mini" in listed
     assert "gpt-6.1-sol" in listed
+
+
+async def test_auto_is_the_catalog_where_a_server_names_no_chat_model(
+    connections: Connections,
+) -> None:
+    """A gateway may list what it embeds texts with, and serve the others as well."""
+    told = json.dumps({"data": [{"id": "text-embedding-3-large"}]})
+    async with Upstream(replying(told)) as upstream:
+        given = {"BASE_URL": upstream.base_url, "API_KEY": "sk-1", "MODEL_ID": "auto"}
+        valves = Valves.model_validate(given)
+        assert "gpt-6.2-sol" in await list_models(valves, Listing(), connections)
 
 
 async def test_names_of_the_administrators_own() -> None:
