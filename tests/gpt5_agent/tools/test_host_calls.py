@@ -47,6 +47,7 @@ def test_rules_see_the_call_that_the_host_makes(
         ("files_files_delete", {"delete", "files_delete"}),
         ("my_files_list", {"list"}),
         ("my_files_my_files_list", {"list"}),
+        ("c++_delete", {"delete"}),
         ("delete_files", set()),
         ("filesdelete", set()),
         ("files", set()),
@@ -54,7 +55,7 @@ def test_rules_see_the_call_that_the_host_makes(
 )
 def test_own_name_of_a_tool_that_the_host_renamed(name: str, own: set[str]) -> None:
     """The id may be in front several times, and the name may begin like it."""
-    ids = frozenset({"files", "my_files", "server"})
+    ids = frozenset({"files", "my_files", "server", "c++"})
 
     names = set(HostToolNames(mcp_ids=ids).other_names(name))
 
