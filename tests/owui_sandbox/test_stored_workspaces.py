@@ -243,6 +243,23 @@ async def test_half_a_list_of_received_files_is_none(tmp_path: Path) -> None:
     assert await stored(tmp_path) == (b"state", [])
 
 
+async def test_user_with_most_workspaces_loses_the_oldest(tmp_path: Path) -> None:
+    """The chats of one user push out none of another's."""
+    workspaces = StoredWorkspaces(tmp_path, SharedLimits(workspaces=3), WorkspacePool())
+    ben = WorkspaceKey("ben", "chat")
+    keys = [ben, *(WorkspaceKey("ada", name) for name in "abc")]
+    for number, key in enumerate(keys):
+        async with workspaces.acquire(key) as workspace:
+            end_run(workspace, b"state")
+            assert workspace.archive
+            age(workspace.archive.path.parent.parent, 100 - number)
+
+    async with workspaces.acquire(WorkspaceKey("ada", "c")):
+        pass
+
+    assert [workspaces.has_workspace(key) for key in keys] == [True, False, True, True]
+
+
 async def test_oldest_workspace_over_the_limit_is_removed(tmp_path: Path) -> None:
     """First of a user who has too many, then of the one who has the most."""
     limits = SharedLimits(workspaces=3, workspaces_per_user=2)
