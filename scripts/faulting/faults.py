@@ -141,8 +141,14 @@ def _places(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     """Walk through the functions, and through the values that a module has names for."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            for statement in function.body:
-                yield from (("", node) for node in ast.walk(statement))
+            nodes = [node for part in function.body for node in ast.walk(part)]
+            # What a type is made of, as in `dict[str, Any]`, changes nothing.
+            types = {
+                id(node.slice) for node in nodes if isinstance(node, ast.Subscript)
+            }
+            for node in nodes:
+                if not (isinstance(node, ast.Tuple) and id(node) in types):
+                    yield "", node
     for name, value in _constants(tree):
         if not isinstance(value, ast.Subscript):  # a name of a type, as `Literal["a"]`
             yield from ((name, node) for node in ast.walk(value))
