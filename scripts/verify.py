@@ -48,7 +48,8 @@ FAST_TESTS = {
         *PYTEST,
         # All tests of the hosts have marks; what they import takes two seconds.
         "--ignore=tests/hosts",
-        *("-m", WITHOUT_MARKS),
+        "-m",
+        WITHOUT_MARKS,
     ]
 }
 LONG_TESTS = {

@@ -181,9 +181,12 @@ def _smaller(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
 def _shorter(node: ast.AST) -> Iterator[tuple[ast.expr, str, str]]:
     """Leave one element out of what a function makes of several."""
     match node:
-        case ast.Set() | ast.Dict():
-            yield from _smaller(node)
-        case ast.List(ctx=ast.Load()) | ast.Tuple(ctx=ast.Load()):
+        case (
+            ast.Set()
+            | ast.Dict()
+            | ast.List(ctx=ast.Load())
+            | ast.Tuple(ctx=ast.Load())
+        ):
             yield from _smaller(node)
 
 

@@ -15,7 +15,7 @@ owner's alone.
 
 import base64
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -209,9 +209,7 @@ def check_release(folder: Path) -> Iterator[str]:
         file = folder / packed_name(plugin_id)
         try:
             code = unpack(read_packed(file), readable)
-            built = (ROOT / readable).read_text("utf-8")
-            if version_of(built) == version_of(code):
-                yield from _check_source(code, without_comments(built), readable)
+            yield from _check_version(code, readable, without_comments)
         except (PackedError, OSError) as error:
             yield f"{file.name}: {error}"
     contents: dict[str, str] = {}
@@ -238,20 +236,24 @@ def _check_contents(folder: Path, contents: Mapping[str, str]) -> Iterator[str]:
         if contents[plugin_id] != file.read_text("utf-8"):
             yield f"{plugin_id} to import is not {file.name}."
     for plugin_id in contents.keys() & SWITCHES.keys():
-        readable = SWITCHES[plugin_id]
-        built = (ROOT / readable).read_text("utf-8")
-        if version_of(built) == version_of(contents[plugin_id]):
-            yield from _check_source(contents[plugin_id], built, readable)
+        yield from _check_version(contents[plugin_id], SWITCHES[plugin_id], str)
     versions = {version_of(content) for content in contents.values()}
     if len(versions) > 1:
         yield f"The files have several versions: {', '.join(sorted(versions))}."
 
 
-def _check_source(released: str, built: str, readable: str) -> Iterator[str]:
-    """Yield that a released text is not the built one; both have one version."""
-    if released != built:
+def _check_version(
+    released: str, readable: str, released_form: Callable[[str], str]
+) -> Iterator[str]:
+    """Yield that a released text is not the built one, though both have one version.
+
+    `released_form` makes the one of the other, which takes long: other versions need none.
+    """
+    built = (ROOT / readable).read_text("utf-8")
+    version = version_of(built)
+    if version == version_of(released) and released != released_form(built):
         yield (
-            f"release/ holds another {version_of(built)} of {readable}. A version is "
-            "released once: name the next one, with .dev after it, in pyproject.toml "
-            "and in the entry modules."
+            f"release/ holds another {version} of {readable}. A version is released "
+            "once: name the next one, with .dev after it, in pyproject.toml and in "
+            "the entry modules."
         )
