@@ -8,14 +8,14 @@
                                                         in one folder of a room
 
 One small fault at a time is put into a copy of what is committed. The known ones are
-those that people thought of, with what somebody would notice (`faulting/known.json`). The
-others are drawn: a condition that never or always holds, half of a condition, a limit
-that is off by one, a statement, a call, an argument or an element of a table that is gone
-(`faulting/faults.py`). Then the
-tests of the room that run this line, or use this table, are run until one fails; the
-table of both doors is one of theirs where it shows what they do. Those of other rooms and
-the hosts do not count. Faults that no test saw are printed. Some of
-the drawn ones change nothing that matters; the others are what a test is missing for.
+those that people thought of, with what somebody would notice (`faulting/known.json`).
+The others are drawn: a condition that never or always holds, half of a condition, a
+limit that is off by one, a statement, a call, an argument or an element of a table that
+is gone (`faulting/faults.py`). Then the tests of the room that run this line, or use
+this table, are run until one fails; the table of both doors is one of theirs where it
+shows what they do. Those of other rooms and the hosts do not count. Faults that no test
+saw are printed. Some of the drawn ones change nothing that matters; the others are what
+a test is missing for.
 """
 
 import argparse
