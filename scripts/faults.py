@@ -19,12 +19,13 @@ a test is missing for.
 """
 
 import argparse
-import json
 import os
 import random
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 # A fork of this process runs the tests: what is imported here, it need not import again.
@@ -34,7 +35,7 @@ import openai.types.responses  # noqa: F401
 import pytest
 
 from faulting.faults import Fault, find_faults, find_uses, read_known_faults
-from faulting.runs import run_tests
+from faulting.runs import CollectedTests, NotInFunctionsError, run_anew
 from progress import Progress
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -75,57 +76,55 @@ NO_SERVERS = "not (oldest or pipelines or browser or databases)"
 class Room:
     """A package of the sources, with the tests that mirror it."""
 
-    def __init__(self, source: str, copy: Path, log: Path) -> None:
+    def __init__(self, source: str, copy: Path, scratch: Path) -> None:
         """Find out which test runs which line."""
         self.copy = copy
-        self.log = log
+        self.scratch = scratch
         sources = [source, *TESTED_WITH.get(source, [])]
         self.paths = [
             path.relative_to(copy)
             for each in sources
             for path in sorted((copy / each).rglob("*.py"))
         ]
-        self.tests = [f"tests/{Path(source).name}"]
+        tests = [f"tests/{Path(source).name}"]
         if source in BEHIND_DOORS:
-            self.tests.append(DOORS)
-        measured = log.with_suffix(".json")
-        code = run_tests(
-            copy,
-            [*self.tests, "-m", NO_SERVERS],
-            log,
-            measured=(sources, measured),
-            wait_seconds=1_800,
-        )
-        if code:
-            failed = f"{' '.join(self.tests)} fails without a fault"
-            raise SystemExit(f"{failed}:\n{log.read_text()}")
-        found = json.loads(measured.read_text())
-        self._tests_by_line: dict[str, dict[str, list[str]]] = found["lines"]
-        self._seconds: dict[str, float] = found["seconds"]
+            tests.append(DOORS)
+        self.tests = CollectedTests(copy, [*tests, "-m", NO_SERVERS], scratch)
+        try:
+            self.measured = self.tests.measure(sources)
+        except (EOFError, ValueError) as error:
+            log = (scratch / "log").read_text()
+            raise SystemExit(f"{source}: {error}\n{log}") from None
 
     def faults(self) -> list[Fault]:
         """Return all that could be put in."""
         return [fault for path in self.paths for fault in find_faults(self.copy, path)]
 
     def sees(self, fault: Fault) -> bool:
-        """Put a fault in, run the tests that run its lines, take it out again."""
+        """Let the tests that run a fault look for it."""
         tests = self.tests_of(fault)
         if not tests:
             return False
-        names = self.log.with_suffix(".tests")
+        faulty = fault.apply((self.copy / fault.path).read_bytes())
+        if not fault.constant:
+            with suppress(NotInFunctionsError):
+                if self.tests.first_failing(fault.path, faulty, tests):
+                    return True
+                # What is made of this function while modules are imported is sound yet.
+        return self._sees_anew(fault.path, faulty, tests)
+
+    def _sees_anew(self, path: Path, faulty: bytes, tests: Sequence[str]) -> bool:
+        names = self.scratch / "names"
         names.write_text("\n".join(tests))
-        path = self.copy / fault.path
-        source = path.read_bytes()
-        path.write_bytes(fault.apply(source))
+        sound = (self.copy / path).read_bytes()
+        (self.copy / path).write_bytes(faulty)
         try:
-            code = run_tests(self.copy, ["-x", f"@{names}"], self.log)
-            if (
-                code == pytest.ExitCode.USAGE_ERROR
-            ):  # the fault gives a row another name
+            code = run_anew(self.copy, [f"@{names}"], self.scratch)
+            if code == pytest.ExitCode.USAGE_ERROR:  # a row has another name
                 files = {name.partition("::")[0] for name in tests}
-                code = run_tests(self.copy, ["-x", *sorted(files)], self.log)
+                code = run_anew(self.copy, sorted(files), self.scratch)
         finally:
-            path.write_bytes(source)
+            (self.copy / path).write_bytes(sound)
         # Also where a file of tests cannot be read any more, or the run does not end.
         return code != pytest.ExitCode.OK
 
@@ -134,18 +133,16 @@ class Room:
         places = [(str(fault.path), line) for line in fault.lines]
         if fault.constant:
             places = list(find_uses(fault.constant, self.copy, self.paths))
-        names = {
-            name
-            for path, line in places
-            for name in self._tests_by_line.get(path, {}).get(str(line), ())
+        tests = {
+            name for place in places for name in self.measured.tests.get(place, ())
         }
         own = f"test_{fault.path.stem}"
-        tests = names - {""}
+        seconds = self.measured.seconds
         # What is run while a module is imported belongs to no test; a table may be read
         # as a text, or be used by other rooms alone.
-        if fault.constant or names == {""}:
-            tests |= {name for name in self._seconds if own in name}
-        return sorted(tests, key=lambda name: (own not in name, self._seconds[name]))
+        if fault.constant or not tests:
+            tests |= {name for name in seconds if own in name}
+        return sorted(tests, key=lambda name: (own not in name, seconds[name]))
 
 
 def main() -> int:
@@ -169,7 +166,7 @@ def main() -> int:
         all_known = read_known_faults(copy, KNOWN)
         for source in options.rooms:
             progress = Progress(f"   {source}")
-            room = Room(source, copy, Path(scratch, "log"))
+            room = Room(source, copy, Path(scratch))
             known = [fault for fault in all_known if fault.path in room.paths]
             drawn = [f for f in room.faults() if options.under in str(f.path)]
             random.Random(options.seed).shuffle(drawn)
@@ -179,6 +176,7 @@ def main() -> int:
                 if not room.sees(fault):
                     unseen.append(fault)
                 progress.show(f"{number} of {len(known) + len(drawn)}")
+            room.tests.end()
             known_unseen = sum(fault in known for fault in unseen)
             room_known_seen = len(known) - known_unseen
             room_drawn_seen = len(drawn) - (len(unseen) - known_unseen)

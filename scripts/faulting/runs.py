@@ -1,23 +1,30 @@
-"""Runs tests again and again in a copy of the project, each time in a process of its own.
+"""Runs tests with one fault after the other, each time in a process of its own.
 
-The processes are forks of this one, which has imported the libraries already but none of
-the sources: a run of a few tests takes less than a second.
+The process that has collected the tests of a room forks for each fault: the fork puts it
+into the functions that are loaded, and runs the tests. So a fault takes a second instead
+of five. What is made while a module is imported, such as a table, is tried in a fork that
+imports everything anew.
 """
 
-import json
+import gc
+import inspect
 import os
+import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any, NamedTuple
 
 import coverage
 import pytest
 
-HANGS = -1
-"""The exit code of a run that did not end."""
-WAIT_SECONDS = 150
 OPTIONS = (
     "--quiet",
     "--tb=no",
@@ -28,82 +35,226 @@ OPTIONS = (
     # It complains about what this process has imported already.
     "ignore::pytest.PytestAssertRewriteWarning",
 )
+HUNG = "a run that does not end"
+WAIT_SECONDS = 150
+MEASURE_SECONDS = 1_800
 
 
-class LinesOfTests:
-    """A plugin of pytest that writes down which tests ran which lines, and their seconds.
+class NotInFunctionsError(Exception):
+    """Only a process that imports a file anew knows what a change of it does."""
 
-    The file has two objects, in JSON: `lines` (path, line, names of tests) and `seconds`
-    (name of a test).
-    """
 
-    def __init__(self, root: Path, sources: Sequence[str], to: Path) -> None:
-        """Begin to measure."""
-        self.root = root
-        self.to = to
-        self.seconds: dict[str, float] = {}
-        self.coverage = coverage.Coverage(
-            data_file=None,
-            config_file=False,
-            source=[str(root / source) for source in sources],
-        )
-        self.coverage.start()
+class Measured(NamedTuple):
+    """What tests do where there is no fault."""
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, bool, bool]:
-        """What runs from now on belongs to this test."""
-        self.coverage.switch_context(item.nodeid)
-        began = time.perf_counter()
-        ran = yield
-        self.seconds[item.nodeid] = time.perf_counter() - began
-        return ran
+    tests: dict[tuple[str, int], list[str]]
+    """Who runs a line in a function, by path and number."""
+    seconds: dict[str, float]
+    """Of each test."""
+
+
+class CollectedTests:
+    """Tests of the copy at `root`, in a process that has collected them."""
+
+    def __init__(self, root: Path, arguments: Sequence[str], scratch: Path) -> None:
+        """Start it; its output and its files are in `scratch`."""
+        self._asking, answering = Pipe()
+        self._process = os.fork()
+        if not self._process:
+            try:
+                self._asking.close()  # else it would never see the other side end
+                _use_for_files(scratch)
+                os.chdir(root)
+                answers = _Answers(root, scratch, answering)
+                pytest.main([*OPTIONS, *arguments], [answers])
+            finally:
+                os._exit(0)
+        answering.close()
+
+    def measure(self, sources: Sequence[str]) -> Measured:
+        """Run all tests, and find out which of them run which lines in functions.
+
+        Raises EOFError where they cannot be collected, ValueError where one fails.
+        """
+        self._asking.send(("measure", sources))
+        answer = self._asking.recv()
+        if not isinstance(answer, Measured):
+            raise ValueError(f"without a fault: {answer}")
+        return answer
+
+    def first_failing(self, path: Path, faulty: bytes, names: Sequence[str]) -> str:
+        """Run tests with the functions of another version of a file.
+
+        Returns the name of the first test that fails, HUNG, or nothing. Raises
+        NotInFunctionsError where a file cannot be tried in this way.
+        """
+        self._asking.send(("try", path, faulty, names))
+        answer = self._asking.recv()
+        if answer is None:
+            raise NotInFunctionsError
+        return str(answer)
+
+    def end(self) -> None:
+        """End the process."""
+        self._asking.close()
+        os.waitpid(self._process, 0)
+
+
+def run_anew(root: Path, arguments: Sequence[str], scratch: Path) -> object:
+    """Collect and run tests until one fails; return pytest's exit code, or HUNG."""
+
+    def work() -> int:
+        os.chdir(root)
+        return pytest.main([*OPTIONS, "-x", *arguments])
+
+    return _fork(work, scratch, WAIT_SECONDS)
+
+
+class _Answers:
+    """A plugin of pytest that answers CollectedTests instead of running the tests."""
+
+    def __init__(self, root: Path, scratch: Path, asked: Connection) -> None:
+        self._root = root
+        self._scratch = scratch
+        self._asked = asked
+        self._has_failed = False
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Write the file."""
-        self.coverage.stop()
-        data = self.coverage.get_data()
-        lines = {
-            str(Path(name).relative_to(self.root)): data.contexts_by_lineno(name)
-            for name in data.measured_files()
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed:  # a file cannot be imported
+            return True
+        self._items = {item.nodeid: item for item in session.items}
+        self._functions = _find_functions()
+        while True:
+            try:
+                question = self._asked.recv()
+            except EOFError:
+                return True
+            match question:
+                case ("measure", sources):
+                    measuring = partial(self._measure, sources)
+                    self._asked.send(_fork(measuring, self._scratch, MEASURE_SECONDS))
+                case ("try", path, faulty, names):
+                    trying = partial(self._try, path, faulty, names)
+                    self._asked.send(_fork(trying, self._scratch, WAIT_SECONDS))
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._has_failed |= report.failed
+
+    def _measure(self, sources: Sequence[str]) -> Measured | str:
+        measuring = coverage.Coverage(
+            data_file=None,
+            config_file=False,
+            source=[str(self._root / source) for source in sources],
+        )
+        measuring.start()
+        seconds: dict[str, float] = {}
+        items = list(self._items.values())
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            measuring.switch_context(item.nodeid)
+            began = time.perf_counter()
+            if self._fails(item, following):
+                return f"{item.nodeid} fails"
+            seconds[item.nodeid] = time.perf_counter() - began
+        measuring.stop()
+        data = measuring.get_data()
+        tests = {
+            (str(Path(file).relative_to(self._root)), line): list(filter(None, names))
+            for file in data.measured_files()
+            for line, names in data.contexts_by_lineno(file).items()
         }
-        self.to.write_text(json.dumps({"lines": lines, "seconds": self.seconds}))
+        return Measured(tests, seconds)
+
+    def _try(self, path: Path, faulty: bytes, names: Sequence[str]) -> str | None:
+        file = str(self._root / path)
+        try:
+            sound = compile((self._root / path).read_bytes(), file, "exec")
+            for old, new in _changed(sound, compile(faulty, file, "exec")):
+                for function in self._functions[_place(old)]:
+                    function.__code__ = new
+        # It is no Python, is not imported yet, or has lost a call of `super`.
+        except (SyntaxError, KeyError, ValueError):
+            return None
+        items = [self._items[name] for name in names]
+        for item, following in zip(items, [*items[1:], None], strict=True):
+            if self._fails(item, following):
+                return item.nodeid
+        return ""
+
+    def _fails(self, item: pytest.Item, following: pytest.Item | None) -> bool:
+        self._has_failed = False
+        item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
+        return self._has_failed
 
 
-def run_tests(
-    root: Path,
-    arguments: Sequence[str],
-    log: Path,
-    measured: tuple[Sequence[str], Path] | None = None,
-    wait_seconds: float = WAIT_SECONDS,
-) -> int:
-    """Run pytest in the copy at `root`; return its exit code.
+_FunctionPlace = tuple[str, int, str]
 
-    `measured` has the sources whose lines are measured, and where to write them.
+
+def _place(code: CodeType) -> _FunctionPlace:
+    return code.co_filename, code.co_firstlineno, code.co_qualname
+
+
+def _find_functions() -> dict[_FunctionPlace, list[FunctionType]]:
+    found: dict[_FunctionPlace, list[FunctionType]] = {}
+    gc.unfreeze()  # what tests/conftest.py has frozen is not listed
+    for each in gc.get_objects():
+        if isinstance(each, FunctionType):
+            found.setdefault(_place(each.__code__), []).append(each)
+    gc.freeze()
+    return found
+
+
+def _changed(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
+    """Find the outermost functions that differ between two versions of a module."""
+    for was, now in zip(_parts(old), _parts(new), strict=True):
+        if was == now:
+            continue
+        if was.co_flags & inspect.CO_OPTIMIZED:  # else the body of a class
+            yield was, now
+        else:
+            yield from _changed(was, now)
+
+
+def _parts(code: CodeType) -> list[CodeType]:
+    return [each for each in code.co_consts if isinstance(each, CodeType)]
+
+
+def _fork(work: Callable[[], Any], scratch: Path, wait_seconds: float) -> Any:
+    """Return what a fork of this process returns from some work, HUNG if it does not.
+
+    Processes of its own end with it, and its files are removed.
     """
+    receiving, sending = Pipe(duplex=False)
+    folder = Path(tempfile.mkdtemp(dir=scratch))
+    folder.chmod(0o755)  # some tests run servers of other users
     child = os.fork()
     if not child:
         try:
             os.setsid()
-            os.chdir(root)
-            # Runs beside this one would remove each other's folders, and what this one
-            # leaves when it ends goes with the log.
-            os.environ["PYTEST_DEBUG_TEMPROOT"] = str(log.parent)
-            tempfile.tempdir = str(log.parent)
-            for stream in (1, 2):
-                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
-                os.dup2(os.open(log, flags, 0o600), stream)
-            plugins = [LinesOfTests(root, *measured)] if measured else []
-            os._exit(pytest.main([*OPTIONS, *arguments], plugins))
+            _use_for_files(folder)
+            sending.send(work())
         finally:
-            os._exit(pytest.ExitCode.INTERNAL_ERROR)
-    deadline = time.monotonic() + wait_seconds
-    while True:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            return os.waitstatus_to_exitcode(status)
-        if time.monotonic() > deadline:
+            os._exit(0)
+    sending.close()
+    try:
+        return receiving.recv() if receiving.poll(wait_seconds) else HUNG
+    except EOFError:
+        return HUNG
+    finally:
+        with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-            return HANGS
-        time.sleep(0.02)
+        os.waitpid(child, 0)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _use_for_files(folder: Path) -> None:
+    """Let output and temporary files of this process be in a folder.
+
+    Runs beside each other would remove each other's files.
+    """
+    os.environ["PYTEST_DEBUG_TEMPROOT"] = os.environ["TMPDIR"] = str(folder)
+    tempfile.tempdir = str(folder)
+    output = os.open(folder / "log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    for stream in (1, 2):
+        os.dup2(output, stream)
