@@ -82,17 +82,20 @@ class CollectedTests:
             raise ValueError(f"without a fault: {answer}")
         return answer
 
-    def first_failing(self, path: Path, faulty: bytes, names: Sequence[str]) -> str:
+    def failing(
+        self, path: Path, faulty: bytes, names: Sequence[str], enough: int = 1
+    ) -> list[str]:
         """Run tests with the functions of another version of a file.
 
-        Returns the name of the first test that fails, HUNG, or nothing. Raises
-        NotInFunctionsError where a file cannot be tried in this way.
+        Returns those that fail, until `enough` functions of tests have failed; HUNG
+        stands for one that does not end. Raises NotInFunctionsError where a file cannot
+        be tried in this way.
         """
-        self._asking.send(("try", path, faulty, names))
+        self._asking.send(("try", path, faulty, names, enough))
         answer = self._asking.recv()
         if answer is None:
             raise NotInFunctionsError
-        return str(answer)
+        return [HUNG] if answer == HUNG else list(answer)
 
     def end(self) -> None:
         """End the process."""
@@ -134,8 +137,8 @@ class _Answers:
                 case ("measure", sources):
                     measuring = partial(self._measure, sources)
                     self._asked.send(_fork(measuring, self._scratch, MEASURE_SECONDS))
-                case ("try", path, faulty, names):
-                    trying = partial(self._try, path, faulty, names)
+                case ("try", path, faulty, names, enough):
+                    trying = partial(self._try, path, faulty, names, enough)
                     self._asked.send(_fork(trying, self._scratch, WAIT_SECONDS))
 
     @pytest.hookimpl(tryfirst=True)
@@ -166,7 +169,9 @@ class _Answers:
         }
         return Measured(tests, seconds)
 
-    def _try(self, path: Path, faulty: bytes, names: Sequence[str]) -> str | None:
+    def _try(
+        self, path: Path, faulty: bytes, names: Sequence[str], enough: int
+    ) -> list[str] | None:
         file = str(self._root / path)
         try:
             sound = compile((self._root / path).read_bytes(), file, "exec")
@@ -176,16 +181,24 @@ class _Answers:
         # It is no Python, is not imported yet, or has lost a call of `super`.
         except (SyntaxError, KeyError, ValueError):
             return None
+        failing: list[str] = []
         items = [self._items[name] for name in names]
         for item, following in zip(items, [*items[1:], None], strict=True):
             if self._fails(item, following):
-                return item.nodeid
-        return ""
+                failing.append(item.nodeid)
+                if len({function_of(name) for name in failing}) == enough:
+                    break
+        return failing
 
     def _fails(self, item: pytest.Item, following: pytest.Item | None) -> bool:
         self._has_failed = False
         item.ihook.pytest_runtest_protocol(item=item, nextitem=following)
         return self._has_failed
+
+
+def function_of(name: str) -> str:
+    """Return the name of a test without that of its row."""
+    return name.partition("[")[0]
 
 
 _FunctionPlace = tuple[str, int, str]
