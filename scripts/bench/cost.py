@@ -30,7 +30,7 @@ from hosts.people.tabs import Tab, Turn
 from hosts.people.uploads import attach
 from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
-from hosts.setup.pipes import install_toolkit, valves_changed
+from hosts.setup.pipes import install_toolkit
 from openai_responses.models.resolve import resolve_model
 from openai_responses.models.usage import Usage, add_usage, cost_of_run, read_usage
 from simulator import RecordedRequest, Simulator
@@ -116,7 +116,6 @@ async def ask_both(
     chats: dict[str, Chat] = {}
     async with (
         both_connections(admin, address),
-        valves_changed(admin, "bench", COMPATIBILITY="openai"),
         Tab(admin) as tab,
     ):
         for model in (NATIVE, PIPE):

@@ -31,6 +31,7 @@ from bench.health import Gap, watched_health
 from bench.host import (
     MODEL,
     Address,
+    address_valves,
     packed_pipe,
     parse_options,
     run_simulator,
@@ -157,8 +158,7 @@ async def measure_agents(address: Address, count: int) -> Crowd:
 
 async def install_agent(admin: User, address: Address) -> None:
     """Install the pipe with an agent; its tools are those of the tests' toolkit."""
-    valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key}
-    valves["MODEL_ID"] = f"{MODEL}, {AGENT}"
+    valves = {**address_valves(address), "MODEL_ID": f"{MODEL}, {AGENT}"}
     await install_pipe(admin, "bench", packed_pipe(), valves)
 
 

@@ -54,12 +54,24 @@ def run_simulator() -> Iterator[Address]:
             process.terminate()
 
 
+def address_valves(address: Address) -> dict[str, str]:
+    """Return the valves of a pipe that asks the simulator, which stands for OpenAI.
+
+    Of a server that may be another one, more has to be read and remembered.
+    """
+    return {
+        "BASE_URL": address.base_url,
+        "API_KEY": address.api_key,
+        "COMPATIBILITY": "openai",
+    }
+
+
 @asynccontextmanager
 async def open_pipe(address: Address) -> AsyncIterator[Any]:
     """Give a pipe of the built file; close its connections afterwards."""
     _provide_open_webui()
     pipe = load_pipe(BUILT).Pipe()
-    pipe.valves = pipe.Valves(BASE_URL=address.base_url, API_KEY=address.api_key)
+    pipe.valves = pipe.Valves(**address_valves(address))
     try:
         yield pipe
     finally:

@@ -24,6 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 from bench.host import (
     MODEL,
     Address,
+    address_valves,
     goal_line,
     packed_pipe,
     parse_options,
@@ -108,12 +109,8 @@ async def both_connections(admin: User, address: Address) -> AsyncIterator[None]
 
 
 def pipe_valves(address: Address) -> dict[str, str]:
-    """Return the valves of a pipe that asks the simulator."""
-    return {
-        "BASE_URL": address.base_url,
-        "API_KEY": address.api_key,
-        "MODEL_ID": MODEL,
-    }
+    """Return the valves of a pipe with the model of both connections."""
+    return {**address_valves(address), "MODEL_ID": MODEL}
 
 
 @asynccontextmanager

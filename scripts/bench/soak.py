@@ -32,7 +32,14 @@ from typing import Literal, NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "testkit"))
 
-from bench.host import Address, goal_line, packed_pipe, parse_options, table
+from bench.host import (
+    Address,
+    address_valves,
+    goal_line,
+    packed_pipe,
+    parse_options,
+    table,
+)
 from bench.inside import NATIVE, native_connection
 from calls.valves import expert
 from hosts.people.client import Json
@@ -340,7 +347,7 @@ async def install_tools_and_inventory(server: OpenWebUI) -> None:
 
 async def install_and_upload(server: OpenWebUI, address: Address) -> list[str]:
     """Install the pipe and upload it some times; return its models."""
-    valves = {"BASE_URL": address.base_url, "API_KEY": address.api_key} | VALVES
+    valves = address_valves(address) | VALVES
     models = await install_pipe(server.admin, FUNCTION, packed_pipe(), valves)
     for number in range(FIRST_UPLOADS):
         await upload(server, f"First upload {number}.")
