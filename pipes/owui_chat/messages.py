@@ -130,9 +130,9 @@ def parse_messages(
     """Return the instructions and the parts of a chat, `with_thoughts` that it has.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Images without a `detail` get this one. A chat that is longer than a request
-    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
-    InvalidRequest for what the API cannot take.
+    place. If there is nothing else, they are the question. Images without a `detail` get
+    this one. A chat that is longer than a request may be begins with `LEFT_OUT`, in the
+    place of its oldest messages. Raises InvalidRequest for what the API cannot take.
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -151,6 +151,10 @@ def parse_messages(
             texts = [text for text in map(as_text, thoughts) if text.strip()]
             parts += [AssistantThought(text) for text in texts[:1]]
         parts += _chat_parts(message, detail)
+    if not parts and instructions.strip():
+        # Chat Completions answer them; the Responses API wants an input (BerriAI/litellm
+        # 29817), and the templates of many models want a user.
+        return "", [UserMessage(text_message("user", instructions))]
     return instructions, _with_distinct_calls(parts)
 
 

@@ -85,6 +85,16 @@ def test_system_messages_at_the_head_are_the_instructions(
     assert parse_messages(chat) == (instructions, parts)
 
 
+@pytest.mark.parametrize("silent", [[], [said("assistant", "")]])
+def test_system_messages_without_a_question_are_what_is_answered(
+    silent: list[Json],
+) -> None:
+    """No server answers instructions alone, and some models nothing but a user."""
+    chat = [said("system", "Be brief."), said("system", "Rhyme."), *silent]
+    assert parse_messages(chat) == ("", [input_message("Be brief.\n\nRhyme.")])
+    assert parse_messages([said("system", " "), *silent])[1] == []
+
+
 PNG_URL = "data:image/png;base64,QQ=="
 NO_WEB_ADDRESS = text_part(
     "[A file is left out: its address begins neither with https nor http.]"
