@@ -15,6 +15,7 @@ from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
 from owui_chat.messages import (
+    AssistantImage,
     AssistantText,
     AssistantThought,
     ChatPart,
@@ -451,6 +452,17 @@ def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
     of_program = AssistantThought("Rain, I think.")  # where it led to a call
     assert built([of_program, *CARD]) == [thought, host_call("1"), output("1")]
     assert built([of_program, AssistantText("Rain.")]) == [answer("Rain.")]
+
+
+def test_image_of_a_program_is_an_input_as_one_that_was_generated() -> None:
+    """The API reads neither SVG nor what is no image."""
+    png = "data:image/png;base64,iVBORw0KGgo="
+    urls = (png, "data:image/svg+xml;base64,PHN2Zy8+", "data:image/png,x")
+    part = {"type": "input_image", "detail": "auto", "image_url": png}
+    seen = {"type": "message", "role": "user", "content": [part]}
+
+    images = [AssistantImage(url) for url in urls]
+    assert built([*images, AssistantText("Here.")]) == [seen, answer("Here.")]
 
 
 def test_outputs_of_a_remote_server_follow_their_calls() -> None:
