@@ -244,6 +244,5 @@ async def test_an_image_that_a_program_gives_back_is_seen(
     [choice] = (await desk.result(body, **PLAIN))["choices"]
 
     assert "given 1 picture" in choice["message"]["content"]
-    question, image, answer, _ = desk.sent["input"]
-    assert [part["type"] for part in image["content"]] == ["input_image"]
-    assert (question["role"], answer["role"]) == ("user", "assistant")
+    roles = [item["role"] for item in desk.sent["input"]]
+    assert roles == ["user", "user", "assistant", "user"]

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats.earlier_writers import EARLIER, A, B, C, earlier_key
-from chats.parts import input_message
+from chats.parts import image_part, input_message
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.repairs.chat_repairs import LeaveOutItem, name_items
 from openai_responses.repairs.request_repairs import Repair
@@ -458,8 +458,7 @@ def test_image_of_a_program_is_an_input_as_one_that_was_generated() -> None:
     """The API reads neither SVG nor what is no image."""
     png = "data:image/png;base64,iVBORw0KGgo="
     urls = (png, "data:image/svg+xml;base64,PHN2Zy8+", "data:image/png,x")
-    part = {"type": "input_image", "detail": "auto", "image_url": png}
-    seen = {"type": "message", "role": "user", "content": [part]}
+    seen = input_message(image_part(png)).item
 
     images = [AssistantImage(url) for url in urls]
     assert built([*images, AssistantText("Here.")]) == [seen, answer("Here.")]
