@@ -275,8 +275,9 @@ _PHRASES = (
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
-        # xAI, of a model that only draws.
+        # xAI and OpenRouter, of a model that only draws.
         r"|is an image model and is therefore not available"
+        r"|support the requested output modalities"
         # NVIDIA, which names a model's server and the account in place of the model.
         r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",

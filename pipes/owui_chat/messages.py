@@ -118,7 +118,20 @@ class AssistantThought(NamedTuple):
     text: str
 
 
-ChatPart = UserMessage | AssistantText | AssistantThought | ToolCall | ToolMessage
+class AssistantImage(NamedTuple):
+    """An image in an answer that a program gives back, as a data URL."""
+
+    url: str
+
+
+ChatPart = (
+    UserMessage
+    | AssistantText
+    | AssistantThought
+    | AssistantImage
+    | ToolCall
+    | ToolMessage
+)
 
 
 DETAILS_FIELD = "reasoning_details"
@@ -130,9 +143,9 @@ def parse_messages(
     """Return the instructions and the parts of a chat, `with_thoughts` that it has.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Images without a `detail` get this one. A chat that is longer than a request
-    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
-    InvalidRequest for what the API cannot take.
+    place. If there is nothing else, they are the question. Images without a `detail` get
+    this one. A chat that is longer than a request may be begins with `LEFT_OUT`, in the
+    place of its oldest messages. Raises InvalidRequest for what the API cannot take.
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -151,6 +164,10 @@ def parse_messages(
             texts = [text for text in map(as_text, thoughts) if text.strip()]
             parts += [AssistantThought(text) for text in texts[:1]]
         parts += _chat_parts(message, detail)
+    if not parts and instructions.strip():
+        # Chat Completions answer them; the Responses API wants an input (BerriAI/litellm
+        # 29817), and the templates of many models want a user.
+        return "", [UserMessage(text_message("user", instructions))]
     return instructions, _with_distinct_calls(parts)
 
 
@@ -347,6 +364,13 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             # A refusal is what the model said, as a part or next to the content.
             text = _plain_text(content) or as_text(message.get("refusal"))
             details = message.get(DETAILS_FIELD)
+            # Programs get images next to the text, as at OpenRouter. Addresses of the web
+            # expire.
+            for row in (*content_parts(message.get("images")), *content_parts(content)):
+                if row.get("type") in _IMAGES:
+                    url = as_text(_input_part(row, detail).get("image_url"))
+                    if url[:11].lower() == "data:image/":
+                        yield AssistantImage(url)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -377,6 +401,10 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
+
+
+_IMAGES = ("image_url", "input_image", "image")
+"""The types of images in a content, at OpenAI and at others."""
 
 
 def _input_part(part: object, detail: str) -> Item:

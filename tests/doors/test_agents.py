@@ -610,6 +610,20 @@ async def test_a_thought_that_a_client_gives_back_is_before_its_call(
     assert kinds.count("reasoning") == kept
 
 
+@pytest.mark.parametrize("reader", ["plain", "plain-whole"])
+async def test_a_system_message_alone_is_answered(door: Door, reader: str) -> None:
+    """Programs send one, and Chat Completions answer it."""
+    question = Question(
+        "", body={"messages": [{"role": "system", "content": "Rhyme."}]}
+    )
+    [turn] = await door.talk(question, reader=reader)
+
+    assert turn.text
+    message = turn.sent["input"][-1]
+    assert (message["role"], message_text(message)) == ("user", "Rhyme.")
+    assert json.dumps(turn.sent).count("Rhyme.") == 1
+
+
 NO_SCHEMA = (
     "The setting response_format cannot be sent: json_schema has to be a JSON object "
     'with the schema under "schema".'

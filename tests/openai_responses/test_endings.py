@@ -361,6 +361,7 @@ NO_CREDIT = (
 )
 NO_MODEL = (
     "No endpoints found for foo/bar.",
+    "No endpoints found that support the requested output modalities: text",
     "This model is only supported in v1/chat/completions and not in v1/responses.",
     "The model 'openai.gpt-5.6-terra' does not support the '/v1/responses' API",
     'model "gpt-4o" is not accessible via the /responses endpoint',

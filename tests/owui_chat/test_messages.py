@@ -10,6 +10,7 @@ from chats.parts import input_message, text_part
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import message_text
 from owui_chat.messages import (
+    AssistantImage,
     AssistantText,
     AssistantThought,
     ChatPart,
@@ -83,6 +84,16 @@ def test_system_messages_at_the_head_are_the_instructions(
     chat: list[Json], instructions: str, parts: list[ChatPart]
 ) -> None:
     assert parse_messages(chat) == (instructions, parts)
+
+
+@pytest.mark.parametrize("silent", [[], [said("assistant", "")]])
+def test_system_messages_without_a_question_are_what_is_answered(
+    silent: list[Json],
+) -> None:
+    """No server answers instructions alone, and some models nothing but a user."""
+    chat = [said("system", "Be brief."), said("system", "Rhyme."), *silent]
+    assert parse_messages(chat) == ("", [input_message("Be brief.\n\nRhyme.")])
+    assert parse_messages([said("system", " "), *silent])[1] == []
 
 
 PNG_URL = "data:image/png;base64,QQ=="
@@ -230,7 +241,7 @@ def test_unknown_role_gives_a_sentence() -> None:
             [
                 {"type": "output_text", "text": "It is "},
                 {"type": "text", "text": "42."},
-                IMAGE,
+                {"type": "input_audio", "input_audio": {"data": "AAAA"}},
                 "loose",
             ],
             [AssistantText("It is 42.")],
@@ -247,6 +258,19 @@ def test_text_of_an_answer_is_its_only_part(
 ) -> None:
     """The API refuses empty messages of the assistant."""
     assert parse_messages([said("assistant", content)])[1] == parts
+
+
+@pytest.mark.parametrize("place", ["images", "content"])
+def test_images_of_an_answer_are_in_front_of_its_text(place: str) -> None:
+    """Addresses of the web expire, and what is no address is nothing."""
+    urls = [PICTURE, "https://example.com/a.png", "", None]
+    images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
+    text = [{"type": "text", "text": "Here."}]
+    message = said("assistant", text)
+    message[place] = [*message.get(place, []), *images]
+
+    parts = [AssistantImage(PICTURE), AssistantText("Here.")]
+    assert parse_messages([message])[1] == parts
 
 
 def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:

@@ -225,3 +225,24 @@ async def test_program_gets_the_models_own_links(desk: Desk) -> None:
 
     assert "froze in 1963. ([harbour.example](https://www.harbour.example/" in text
     assert "[1]" not in text
+
+
+@pytest.mark.parametrize("place", ["images", "content"])
+async def test_an_image_that_a_program_gives_back_is_seen(
+    place: str, desk: Desk
+) -> None:
+    """It gets images next to the text, and some programs put them among its parts."""
+    desk.set_valves(ENABLE_IMAGE_GENERATION=True)
+    body = chat("sim:draw")
+    [choice] = (await desk.result(body, **PLAIN))["choices"]
+    said = choice["message"]
+    if place == "content":
+        text = {"type": "text", "text": said["content"]}
+        said = {"role": "assistant", "content": [text, *said["images"]]}
+    body["messages"] += [said, {"role": "user", "content": "sim:draw darker"}]
+
+    [choice] = (await desk.result(body, **PLAIN))["choices"]
+
+    assert "given 1 picture" in choice["message"]["content"]
+    roles = [item["role"] for item in desk.sent["input"]]
+    assert roles == ["user", "user", "assistant", "user"]

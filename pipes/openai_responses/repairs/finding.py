@@ -316,7 +316,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
     ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
-        rf"{NO_ROUTE} that (?:can handle|support)",
+        # Not of a model that only draws: it lacks the text of any answer.
+        rf"{NO_ROUTE} that (?:can handle|support)(?! the requested output modalities)",
         [LeaveOutOptions(), LeaveOutFunctions()],
     ),
     # OGX (1.5.0), of a streamed answer that lasts longer than its connection.

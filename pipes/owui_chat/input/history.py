@@ -20,6 +20,7 @@ from openai_responses.items import (
     count_updates,
     drop_orphans,
     drop_tool_items,
+    has_image,
     has_plain_reasoning,
     is_call,
     is_code,
@@ -44,6 +45,7 @@ from openai_responses.requests.replay import (
 )
 from owui_chat.code import take_out_code
 from owui_chat.messages import (
+    AssistantImage,
     AssistantText,
     AssistantThought,
     ChatPart,
@@ -119,8 +121,9 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_AssistantPart = AssistantText | AssistantThought | ToolCall | ToolMessage
-_Piece = MarkedText | AssistantThought | ToolCall | ToolMessage
+_Unmarked = AssistantThought | AssistantImage | ToolCall | ToolMessage
+_AssistantPart = AssistantText | _Unmarked
+_Piece = MarkedText | _Unmarked
 
 
 # An example, of a run with one call:
@@ -225,6 +228,9 @@ class _RunHistory:
                 content = [text_part("reasoning", piece.text)]
                 thought = {"type": "reasoning", "summary": [], "content": content}
                 items += [thought] if has_calls else []
+            elif isinstance(piece, AssistantImage):
+                image = {"type": "image_generation_call", "result": piece.url}
+                items += [image] if has_image(image) else []
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])

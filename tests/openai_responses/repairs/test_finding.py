@@ -1759,6 +1759,12 @@ def test_model_without_a_route_for_the_parameters_gets_fewer(lack: str) -> None:
     assert not find(error, 404).is_lasting
 
 
+def test_nothing_is_left_out_for_a_model_that_only_draws() -> None:
+    """It writes no text, with fewer parameters neither (Marinara-Engine 5749)."""
+    error = words(f"{NO_ROUTE} the requested output modalities: text")
+    assert repairs_in_turn(Failure(404, error), tools=[LOOK]) == []
+
+
 @pytest.mark.parametrize(
     ("param", "message", "path", "outer"),
     [

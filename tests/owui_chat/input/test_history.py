@@ -8,13 +8,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from chats.earlier_writers import EARLIER, A, B, C, earlier_key
-from chats.parts import input_message
+from chats.parts import image_part, input_message
 from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.repairs.chat_repairs import LeaveOutItem, name_items
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
 from owui_chat.input.history import build_input, tool_message_item
 from owui_chat.messages import (
+    AssistantImage,
     AssistantText,
     AssistantThought,
     ChatPart,
@@ -451,6 +452,16 @@ def test_plain_reasoning_goes_back_until_its_answer_is_complete() -> None:
     of_program = AssistantThought("Rain, I think.")  # where it led to a call
     assert built([of_program, *CARD]) == [thought, host_call("1"), output("1")]
     assert built([of_program, AssistantText("Rain.")]) == [answer("Rain.")]
+
+
+def test_image_of_a_program_is_an_input_as_one_that_was_generated() -> None:
+    """The API reads neither SVG nor what is no image."""
+    png = "data:image/png;base64,iVBORw0KGgo="
+    urls = (png, "data:image/svg+xml;base64,PHN2Zy8+", "data:image/png,x")
+    seen = input_message(image_part(png)).item
+
+    images = [AssistantImage(url) for url in urls]
+    assert built([*images, AssistantText("Here.")]) == [seen, answer("Here.")]
 
 
 def test_outputs_of_a_remote_server_follow_their_calls() -> None:
