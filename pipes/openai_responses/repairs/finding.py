@@ -34,6 +34,7 @@ from openai_responses.items import (
     INSTRUCTING,
     Item,
     answer_as_text,
+    content_parts,
     has_plain_reasoning,
     is_hosted,
     is_paired,
@@ -200,13 +201,18 @@ _SEES_NOTHING = (
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_IMAGE_LIMIT = (
-    # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
-    r"\bat most ([1-9]\d{0,3}) image"
-    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b"
+_TOO_MANY_IMAGES = (
+    # vLLM; Azure, DeepSeek ("54 > 30"), Groq and new-api; Anthropic, also of pages.
+    r"\bat most \d{1,4} image"
+    r"|\btoo (?:many images|much media)\b[^\n]{0,90}"
+    # Meta (anomalyco/opencode 47721); Agnes (AgnesAI-Labs/AgnesCode 61); Mistral.
+    r"|\b\d{1,4} images, exceeding the maximum\b[^\n]{0,30}"
+    r"|\bimage count \d{1,4} exceeds\b[^\n]{0,30}"
+    r"|\bnumber of images exceeds\b[^\n]{0,40}"
 )
 """What servers say of more images than they take in one request; one more screenshot ends
-a chat for good (anomalyco/opencode 48715)."""
+a chat for good (anomalyco/opencode 48715). How many they take is a number that is smaller
+than that of the images in the request: most name both."""
 _OUTPUT_LIMIT = (
     # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
     r"supports at most (\d{2,7}) (?:completion|output) tokens"
@@ -764,10 +770,21 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
-        limit = refusal.says(_IMAGE_LIMIT)
-        if limit:
-            newest = LimitMedia("input_image", int(limit[1] or limit[2]))
-            yield from _by_words(refusal, _IMAGE_LIMIT, newest)
+        too_many = refusal.says(_TOO_MANY_IMAGES)
+        if too_many:
+            kinds = [
+                part.get("type")
+                for row in refusal.sent.items
+                for key in ("content", "output")
+                for part in content_parts(row.item.get(key))
+            ]
+            # Anthropic adds pages of files: "30 document pages + 80 images > 100".
+            numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
+            count = kinds.count("input_image")
+            most = max((n for n in map(int, numbers) if n < count), default=0)
+            if most:
+                newest = LimitMedia("input_image", most)
+                yield from _by_words(refusal, _TOO_MANY_IMAGES, newest)
     limit = refusal.says(_OUTPUT_LIMIT)
     if limit:
         most = int(limit[limit.lastindex or 0]) - bool(limit["above"])

@@ -1153,6 +1153,29 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LimitMedia("input_image", 3),
         ),
         (
+            "too many images in the message, max allowed is 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "Too many images in request: 4 images provided, but the model supports a "
+            "maximum of 3 images.",
+            LimitMedia("input_image", 3),
+        ),
+        ("too many images and documents: 4 + 0 > 3", LimitMedia("input_image", 3)),
+        (
+            "Too much media: 0 document pages + 4 images > 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "request contains 4 images, exceeding the maximum of 3 allowed per request",
+            LimitMedia("input_image", 3),
+        ),
+        ("Image count 4 exceeds limit 3 per request.", LimitMedia("input_image", 3)),
+        (
+            "Total number of images exceeds the maximum allowed of 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
             "'input_file' is not supported by llamacpp at this moment",
             LimitMedia("input_file", 0),
         ),
@@ -1252,6 +1275,20 @@ def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
     quote = {**USER, "content": [{"type": "input_text", "text": message}]}
     tried = find(words(message), input=[quote, *TO_CONTINUE])
     assert (tried.repair, tried.is_lasting) == (repair, False)
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Too much media: 97 document pages + 4 images > 100",
+        "Too many images: 4, see rule 12 of 40",
+        "messages.3.content.1.image: image exceeds 2 MB maximum: 3 MB > 2 MB",
+    ],
+)
+def test_number_that_limits_no_images_is_no_limit(message: str) -> None:
+    """Four were sent, so they take fewer; files count elsewhere, and bytes are no images."""
+    tried = tried_after(words(message), input=TO_CONTINUE)
+    assert not isinstance(tried and tried.repair, LimitMedia)
 
 
 def test_picture_is_found_by_its_address() -> None:
