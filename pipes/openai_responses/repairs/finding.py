@@ -88,6 +88,7 @@ from openai_responses.repairs.request_repairs import (
     ReplaceEffort,
     SeparateCalls,
     ShortCallIds,
+    ShortenDescriptions,
     StateDetail,
     StateIds,
     StateInstructions,
@@ -145,7 +146,10 @@ _REASONING_NOT_TAKEN = (
     r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
 _REASONING_IS_MISSING = (
-    r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+    # Also of the calls that a gateway has made of those for Anthropic (decolua/9router
+    # 2397).
+    r"(?:reasoning_(?:text|content)|content\[\]\.thinking)`?\s+in the thinking mode must be "
+    r"passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
     r"|assistant message with tool_calls must include reasoning_content"
@@ -270,6 +274,8 @@ _MUST_THINK = (
     r"|always engages in thinking and cannot be disabled"
 )
 """What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
+_LONGEST_TEXT = r"\bstring with maximum length (\d{1,6})\b"
+"""What the API says of a text that is too long, whose place it names."""
 _LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
 _TOO_MANY_ITEMS = "array_above_max_length"
@@ -671,6 +677,11 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
+        longest = refusal.says(_LONGEST_TEXT)
+        if longest and place.keys[-1:] == ("description",):
+            shorter = ShortenDescriptions(int(longest[1]))
+            is_lasting = refusal.is_own_phrase(longest[0])
+            yield TriedRepair(shorter, is_named=is_named, is_lasting=is_lasting)
         # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown:

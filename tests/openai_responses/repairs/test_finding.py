@@ -59,6 +59,7 @@ from openai_responses.repairs.request_repairs import (
     ReplaceEffort,
     SeparateCalls,
     ShortCallIds,
+    ShortenDescriptions,
     StateDetail,
     StateIds,
     StateInstructions,
@@ -762,14 +763,17 @@ def test_items_that_were_appended_become_fields(error: ApiError) -> None:
 DEMANDED = "The `reasoning_text` in the thinking mode must be passed back to the API."
 
 
-def test_thoughts_that_a_server_demands_are_gone() -> None:
+@pytest.mark.parametrize(
+    "demanded", [DEMANDED, DEMANDED.replace("reasoning_text", "content[].thinking")]
+)
+def test_thoughts_that_a_server_demands_are_gone(demanded: str) -> None:
     """Calls of earlier turns become words; those of this turn keep their form."""
     own: Item = {**CALL, "id": "fc_2", "call_id": "call_2"}
     own_output = {**OUTPUT, "call_id": "call_2"}
     later = text_message("user", "And now?")
     chat = [PICTURE, CALL, OUTPUT, ANSWER, later, PLAIN_THOUGHT, own, own_output]
 
-    repair = find(words(DEMANDED), input=chat).repair
+    repair = find(words(demanded), input=chat).repair
 
     assert repair == CallsAsWords(item_names(chat)[4])
     sent = asking(input=chat, repairs=(repair,)).payload()["input"]
@@ -1301,6 +1305,49 @@ def test_picture_is_found_by_its_address() -> None:
         assert tried.repair == SendAsText(json_digest(asked))
         assert tried.is_lasting
     assert find(error, input=[PICTURE, USER]).repair == PlainItems(json_digest(USER))
+
+
+TOO_LONG = (
+    "Invalid '{}': string too long. Expected a string with maximum length 8, but got a "
+    "string with length 19 instead."
+)
+LONG: Item = {
+    **LOOK,
+    "description": "Look at the weather",
+    "parameters": {"properties": {"a": {"description": "Rome"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["description", "function.description", "parameters.properties.a.description"],
+)
+def test_description_that_is_too_long_costs_no_tool(path: str) -> None:
+    """Its beginning is sent; if that is refused as well, it is as with other fields."""
+    place = f"tools[0].{path}"
+    error = ApiError(
+        "string_above_max_length", param=place, message=TOO_LONG.format(place)
+    )
+    tried = find(error, tools=[LONG])
+    assert (tried.repair, tried.is_named, tried.is_lasting) == (
+        ShortenDescriptions(8),
+        True,
+        True,
+    )
+    again = asking(tools=[LONG], repairs=(tried.repair,)).sent()
+    following = find_repair(again, Failure(400, error))
+    assert following
+    is_inner = path.startswith("parameters")
+    assert following.repair == (PlainSchemas("look") if is_inner else tool(LONG))
+
+
+def test_description_that_names_a_length_teaches_nothing() -> None:
+    """Somebody has written it there."""
+    place = "tools[0].description"
+    error = ApiError(param=place, message=TOO_LONG.format(place))
+    quoting = {**LONG, "description": "A string with maximum length 8."}
+    tried = find(error, tools=[quoting])
+    assert (tried.repair, tried.is_lasting) == (ShortenDescriptions(8), False)
 
 
 def test_function_is_named_by_its_number_among_functions() -> None:
