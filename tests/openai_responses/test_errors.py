@@ -373,6 +373,42 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "reason", "code"),
+    [
+        (
+            "messages.4.content.1.image.source.base64.data",
+            "Image format image/png not supported",
+            "invalid_image_format",
+        ),
+        (
+            "messages.2.content.0.tool_result.content.0.image.source.base64",
+            "string argument should contain only ASCII characters",
+            "invalid_image_format",
+        ),
+        (
+            "messages.38.content.0.pdf.source.base64.data",
+            "A maximum of 100 PDF pages may be provided.",
+            "unsupported_file",
+        ),
+        (
+            "messages.0.content.0.document.source.base64.media_type",
+            "Input should be 'application/pdf'",
+            "unsupported_file",
+        ),
+    ],
+)
+def test_place_at_anthropic_says_what_is_refused(
+    place: str, reason: str, code: str
+) -> None:
+    """Of an image or a file, whatever it says of it; a place of a text says neither."""
+    read = read_api_error({"error": {"message": f"{place}: {reason}"}})
+    assert read.code == code
+    assert read_api_error({"error": {"message": reason}}).code is None
+    text = f"messages.0.content.0.text: {place}: {reason}"
+    assert read_api_error({"error": {"message": text}}).code is None
+
+
+@pytest.mark.parametrize(
     ("code", "message"),
     [
         (

@@ -172,8 +172,9 @@ _CALLS_APART = (
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
-    # DashScope.
+    # DashScope; MiniMax (anomalyco/opencode 32614, Kilo-Org/kilocode 3967).
     r"|messages with role \W?tool\W? must be a response to a prece"
+    r"|tool call result does not follow tool call|tool call and result not match"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
@@ -358,6 +359,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|unexpected role '?developer|unexpected role 'system' after role"
         # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
         r"|unknown variant `developer`|\bdeveloper is not one of \["
+        # MiniMax (BigPizzaV3/CodexPlusPlus 267).
+        r"|invalid message role: (?:system|developer)\b"
         r"|input tag 'developer' found using 'role'",
         [GatherInstructions()],
     ),
@@ -389,6 +392,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|\binvalid value: `(?:document|input_file)`, supported values are:",
         [LimitMedia("input_file", 0)],
     ),
+    # Anthropic takes large images as long as there are no more (letta-ai/letta-code 615).
+    (r"max allowed size for many-image requests", [LimitMedia("input_image", 20)]),
     (
         # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
         # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436), LM Studio
@@ -415,6 +420,7 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
         # Moonshot; xAI; Google.
         r"text content blocks must (?:be non-empty|contain non-whitespace)"
+        r"|cache_control cannot be set for empty text blocks"
         r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
         r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
         r"|each message must have at least one content element"

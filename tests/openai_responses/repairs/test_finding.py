@@ -863,6 +863,11 @@ NO_PARSER = (
         (INSTRUCTS_FIRST, 400, GatherInstructions()),
         (INSTRUCTS_FIRST, 500, GatherInstructions()),
         ("Unexpected role 'system' after role 'user'", 400, GatherInstructions()),
+        (
+            "invalid params, chat content has invalid message role: system (2013)",
+            400,
+            GatherInstructions(),
+        ),
         (ALTERNATES, 400, JoinMessages()),
         (ALTERNATES, 500, JoinMessages()),
         ("should alternate with assistant message(s).", 400, JoinMessages()),
@@ -886,6 +891,9 @@ def test_what_a_model_cannot_do_is_left_out(
 NO_ROUTE = "No endpoints found that support"
 NOT_HERE = "input item ID does not belong to this connection"
 OTHER_ACCOUNT = read_api_error({"error": {"message": NOT_HERE, "code": ""}})
+OTHER_LOGIN = read_api_error(
+    {"error": {"message": NOT_HERE, "code": "invalid_request_body"}}
+)
 TOGETHER = "Built-in tools and Function Calling cannot be combined in the same request."
 
 
@@ -902,6 +910,7 @@ TOGETHER = "Built-in tools and Function Calling cannot be combined in the same r
         # Copilot says it of another account's chat, with the status of a wrong key.
         (OTHER_ACCOUNT, 400, LeaveOutReasoning(LAST), True),
         (OTHER_ACCOUNT, 401, LeaveOutReasoning(LAST), True),
+        (OTHER_LOGIN, 400, LeaveOutReasoning(LAST), True),
     ],
 )
 def test_what_is_of_the_moment_teaches_nothing(
@@ -1238,6 +1247,10 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
         ),
         ("messages: text content blocks must be non-empty", LeaveOutEmptyTexts()),
         (
+            "messages.0.content.0.text: cache_control cannot be set for empty text blocks",
+            LeaveOutEmptyTexts(),
+        ),
+        (
             "messages: text content blocks must contain non-whitespace text",
             LeaveOutEmptyTexts(),
         ),
@@ -1293,6 +1306,22 @@ def test_number_that_limits_no_images_is_no_limit(message: str) -> None:
     """Four were sent, so they take fewer; files count elsewhere, and bytes are no images."""
     tried = tried_after(words(message), input=TO_CONTINUE)
     assert not isinstance(tried and tried.repair, LimitMedia)
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_met"), [([ASKED] * 6, False), ([ASKED] * 7, True)]
+)
+def test_large_images_are_taken_as_long_as_they_are_few(
+    asked: list[Item], is_met: bool
+) -> None:
+    """Anthropic takes 20 of them, so 18 are not too many."""
+    message = (
+        "messages.0.content.20.image.source.base64.data: At least one of the image "
+        "dimensions exceed max allowed size for many-image requests: 2000 pixels"
+    )
+    tried = find(read_api_error({"error": {"message": message}}), input=asked)
+    assert isinstance(tried.repair, LimitMedia) == tried.is_lasting == is_met
+    assert ("no more than 20 images" in tried.repair.message) == is_met
 
 
 def test_picture_is_found_by_its_address() -> None:
@@ -1481,6 +1510,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "Unexpected role 'user' after role 'tool'",
         'messages with role "tool" must be a response to a preceeding message with '
         '"tool_calls".',
+        "invalid params, tool call result does not follow tool call (2013)",
+        "invalid params, tool call and result not match (2013)",
         "bedrock error: The number of toolResult blocks at messages.2.content exceeds the "
         "number of toolUse blocks of previous turn.",
     ],
