@@ -723,7 +723,11 @@ def _inner_error(text: str) -> ApiError | None:
     error = read_api_error(inner)
     if not error.message:
         return None
-    return error._replace(code=told[1]) if told and not error.code else error
+    if told and not error.code:
+        return error._replace(code=told[1])
+    if told and told[1] == "400" and not error.type:  # the code may be a number (Z.AI)
+        return error._replace(type="invalid_request_error")
+    return error
 
 
 CODES_FOR_ANYTHING = (
@@ -751,8 +755,11 @@ def _read_printed(text: str) -> object:
     return None
 
 
-_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+_PRINTED_STATUS = re.compile(
+    r"(?:\bError code: |\bstatus code:? |\": )([45]\d\d)\b[\w ,:'-]{0,40}\Z"
+)
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body,
+and gateways that say 502 of each (continuedev/continue 13261).
 
 Whatever a gateway writes may be in front of it.
 """

@@ -462,8 +462,10 @@ def test_only_a_short_text_is_read_as_a_body(
     [
         'POST "https://a.example/v1/x": 400 Bad Request {"message": "No."}',
         "Error code: 400 - {'error': {'message': 'No.'}}",
+        'Invalid status code: 400 Bad Request: {"error": {"message": "No."}}, z: No.',
+        'bad response status code 400, body: {"error": {"message": "No."}}',
     ],
-    ids=["Go", "Python"],
+    ids=["Go", "Python", "Rust", "a gateway"],
 )
 def test_status_that_a_package_prints_is_that_of_the_server_behind(
     printed: str,
@@ -471,6 +473,25 @@ def test_status_that_a_package_prints_is_that_of_the_server_behind(
     """OpenAI's packages name it before the error (coddy-project/coddy-agent 322)."""
     error = read_api_error({"error": {"message": f"provider: {printed}", "code": 500}})
     assert (error.message, error.status, error.is_relayed) == ("No.", 400, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "own", "expected"),
+    [
+        (400, {}, "invalid_request_error"),
+        (400, {"type": "t"}, "t"),
+        (500, {}, None),
+        (404, {}, None),
+    ],
+)
+def test_printed_status_of_a_refusal_is_its_type(
+    status: int, own: dict[str, str], expected: str | None
+) -> None:
+    """Where its code says something else, such as Z.AI's numbers."""
+    body = json.dumps({"error": {"code": "1214", "message": "No.", **own}})
+    message = f"All failed: Invalid status code: {status} Bad: {body}"
+    error = read_api_error({"error": {"message": message}})
+    assert error[:4] == ("1214", expected, None, "No.")
 
 
 @pytest.mark.parametrize(

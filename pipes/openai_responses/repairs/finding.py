@@ -20,9 +20,10 @@ from openai_responses.causes import (
     IMAGE_CODES,
     NO_CREDIT_CODES,
     NO_ROUTE,
+    REJECTED,
     is_about_address,
 )
-from openai_responses.endings import MESSAGES, refusal_word
+from openai_responses.endings import MESSAGES, cause_word, refusal_word
 from openai_responses.errors import (
     UNREAD_REASONING,
     UNREADABLE_STREAM,
@@ -113,6 +114,9 @@ _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
+_GATEWAYS = frozenset({502, 503})
+"""Statuses with which gateways repeat that the server behind them refused the request
+(continuedev/continue 13261, BerriAI/litellm 18442)."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
 """Statuses with which servers refuse a body before they ask the model."""
 _CAUSES_THAT_STAY = (
@@ -580,7 +584,9 @@ def _may_be_about_chat(
         is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
         is_unclear = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
     else:
-        is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+        is_behind = error.is_relayed and cause_word(error) == REJECTED
+        is_refusal = status in _UNCLEAR_CAUSES or (is_behind and status in _GATEWAYS)
+        is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
     # A parameter that guards stays, and with it the refusal.

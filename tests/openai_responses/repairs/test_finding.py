@@ -317,6 +317,14 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "function tools, set reasoning_effort to 'high'.",
             ReplaceEffort("none", "high", of_tools=True),
         ),
+        (
+            "cannot specify both 'thinking' and 'reasoning_effort'",
+            LeaveOutParameter("reasoning.effort"),
+        ),
+        (
+            "Invalid combination of reasoning_effort and thinking type: high + disabled",
+            parameter("reasoning.effort", "none"),
+        ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
             "Requests which include `tool_use` or `tool_result` blocks must define tools.",
@@ -627,6 +635,21 @@ def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) 
     tried = find(ApiError("invalid_image"), input=[USER, *[PICTURE] * pictures])
     newest = SendAsText(item_names([PICTURE] * pictures)[-1])
     assert (tried.repair, tried.is_lasting) == (newest, is_lasting)
+
+
+@pytest.mark.parametrize("status", [502, 503])
+def test_refusal_that_a_gateway_repeats_may_be_about_the_chat(status: int) -> None:
+    """With a status of its own trouble; without the server's answer it is trouble."""
+    body = json.dumps({"error": {"code": "1214", "message": "It is illegal."}})
+    message = f"All failed: Invalid status code: 400 Bad Request: {body}"
+    error = read_api_error({"error": {"message": message}})
+    sent = asking(input=[USER, CALL, OUTPUT, USER]).sent()
+    tried = blind_repair(sent, Failure(status, error))
+    assert tried
+    assert not tried.is_lasting
+    for other in (error._replace(is_relayed=False), error._replace(type=None)):
+        assert blind_repair(sent, Failure(status, other)) is None
+    assert blind_repair(sent, Failure(504, error)) is None
 
 
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
