@@ -415,7 +415,9 @@ def _read_code(
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
-        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+        case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
+            message
+        ):
             return UNREAD_REASONING
         # Moonshot, as a 429
         case "" if kind == "engine_overloaded_error":
@@ -443,12 +445,21 @@ _CODES_OF_TYPES = {
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
+_PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
     # Anthropic behind a gateway, of one image of many
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
         r"|At least one of the image dimensions)",
         "image_too_large",
+    ),
+    # Whatever else it says of an image or a file, by its own place of it: of a format, of
+    # signs that are no Base64 (charmbracelet/crush 1782), of too many pages
+    # (anthropics/claude-code 6231)
+    (rf"{_PLACE_AT_ANTHROPIC}image\.source\b\S{{0,40}}: ", "invalid_image_format"),
+    (
+        rf"{_PLACE_AT_ANTHROPIC}(?:pdf|document)\.source\b\S{{0,40}}: ",
+        "unsupported_file",
     ),
     (
         # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
@@ -712,7 +723,11 @@ def _inner_error(text: str) -> ApiError | None:
     error = read_api_error(inner)
     if not error.message:
         return None
-    return error._replace(code=told[1]) if told and not error.code else error
+    if told and not error.code:
+        return error._replace(code=told[1])
+    if told and told[1] == "400" and not error.type:  # the code may be a number (Z.AI)
+        return error._replace(type="invalid_request_error")
+    return error
 
 
 CODES_FOR_ANYTHING = (
@@ -740,8 +755,11 @@ def _read_printed(text: str) -> object:
     return None
 
 
-_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+_PRINTED_STATUS = re.compile(
+    r"(?:\bError code: |\bstatus code:? |\": )([45]\d\d)\b[\w ,:'-]{0,40}\Z"
+)
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body,
+and gateways that say 502 of each (continuedev/continue 13261).
 
 Whatever a gateway writes may be in front of it.
 """

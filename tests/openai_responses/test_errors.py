@@ -373,6 +373,42 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("place", "reason", "code"),
+    [
+        (
+            "messages.4.content.1.image.source.base64.data",
+            "Image format image/png not supported",
+            "invalid_image_format",
+        ),
+        (
+            "messages.2.content.0.tool_result.content.0.image.source.base64",
+            "string argument should contain only ASCII characters",
+            "invalid_image_format",
+        ),
+        (
+            "messages.38.content.0.pdf.source.base64.data",
+            "A maximum of 100 PDF pages may be provided.",
+            "unsupported_file",
+        ),
+        (
+            "messages.0.content.0.document.source.base64.media_type",
+            "Input should be 'application/pdf'",
+            "unsupported_file",
+        ),
+    ],
+)
+def test_place_at_anthropic_says_what_is_refused(
+    place: str, reason: str, code: str
+) -> None:
+    """Of an image or a file, whatever it says of it; a place of a text says neither."""
+    read = read_api_error({"error": {"message": f"{place}: {reason}"}})
+    assert read.code == code
+    assert read_api_error({"error": {"message": reason}}).code is None
+    text = f"messages.0.content.0.text: {place}: {reason}"
+    assert read_api_error({"error": {"message": text}}).code is None
+
+
+@pytest.mark.parametrize(
     ("code", "message"),
     [
         (
@@ -426,8 +462,10 @@ def test_only_a_short_text_is_read_as_a_body(
     [
         'POST "https://a.example/v1/x": 400 Bad Request {"message": "No."}',
         "Error code: 400 - {'error': {'message': 'No.'}}",
+        'Invalid status code: 400 Bad Request: {"error": {"message": "No."}}, z: No.',
+        'bad response status code 400, body: {"error": {"message": "No."}}',
     ],
-    ids=["Go", "Python"],
+    ids=["Go", "Python", "Rust", "a gateway"],
 )
 def test_status_that_a_package_prints_is_that_of_the_server_behind(
     printed: str,
@@ -435,6 +473,25 @@ def test_status_that_a_package_prints_is_that_of_the_server_behind(
     """OpenAI's packages name it before the error (coddy-project/coddy-agent 322)."""
     error = read_api_error({"error": {"message": f"provider: {printed}", "code": 500}})
     assert (error.message, error.status, error.is_relayed) == ("No.", 400, True)
+
+
+@pytest.mark.parametrize(
+    ("status", "own", "expected"),
+    [
+        (400, {}, "invalid_request_error"),
+        (400, {"type": "t"}, "t"),
+        (500, {}, None),
+        (404, {}, None),
+    ],
+)
+def test_printed_status_of_a_refusal_is_its_type(
+    status: int, own: dict[str, str], expected: str | None
+) -> None:
+    """Where its code says something else, such as Z.AI's numbers."""
+    body = json.dumps({"error": {"code": "1214", "message": "No.", **own}})
+    message = f"All failed: Invalid status code: {status} Bad: {body}"
+    error = read_api_error({"error": {"message": message}})
+    assert error[:4] == ("1214", expected, None, "No.")
 
 
 @pytest.mark.parametrize(

@@ -664,11 +664,16 @@ class ResponseState:
                 events += self._end_again(position, None)
                 continue
             item = self._items[position]
-            has_come = grown.has_text or any(text for _, text in _telling_texts(item))
+            is_told = grown.has_text or any(text for _, text in _telling_texts(item))
+            has_come = is_told
             if is_call(item):
-                has_come = bool(item.get("name")) and (has_come or not has_snapshot)
+                has_come = bool(item.get("name")) and (is_told or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                # Codex's own server has announced calls, and sent nothing more of them
+                # (NousResearch/hermes-agent 110975): what they were to do is not known.
+                if not is_told and item.get("status") == "in_progress":
+                    final["status"] = "incomplete"
                 # OpenAI announces another content than it ends with (34 recordings of
                 # 34): what the model can read has not come, only what users can.
                 if final.pop("encrypted_content", None):

@@ -505,6 +505,11 @@ def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
+    # One that ended before its arguments came (`status`) may only be made if it has none.
+    is_cut = call.get("status") == "incomplete" and arguments == {}
+    if is_cut and (tools.parameters(name) or {}).get("properties"):
+        why = "its arguments did not arrive. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     called = _ready_call(name, arguments, tools)
     if isinstance(called, ToolResult):
         return called

@@ -20,9 +20,10 @@ from openai_responses.causes import (
     IMAGE_CODES,
     NO_CREDIT_CODES,
     NO_ROUTE,
+    REJECTED,
     is_about_address,
 )
-from openai_responses.endings import MESSAGES, refusal_word
+from openai_responses.endings import MESSAGES, cause_word, refusal_word
 from openai_responses.errors import (
     UNREAD_REASONING,
     UNREADABLE_STREAM,
@@ -34,6 +35,7 @@ from openai_responses.items import (
     INSTRUCTING,
     Item,
     answer_as_text,
+    content_parts,
     has_plain_reasoning,
     is_hosted,
     is_paired,
@@ -87,6 +89,7 @@ from openai_responses.repairs.request_repairs import (
     ReplaceEffort,
     SeparateCalls,
     ShortCallIds,
+    ShortenDescriptions,
     StateDetail,
     StateIds,
     StateInstructions,
@@ -111,6 +114,9 @@ _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
+_GATEWAYS = frozenset({502, 503})
+"""Statuses with which gateways repeat that the server behind them refused the request
+(continuedev/continue 13261, BerriAI/litellm 18442)."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
 """Statuses with which servers refuse a body before they ask the model."""
 _CAUSES_THAT_STAY = (
@@ -144,7 +150,10 @@ _REASONING_NOT_TAKEN = (
     r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
 _REASONING_IS_MISSING = (
-    r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+    # Also of the calls that a gateway has made of those for Anthropic (decolua/9router
+    # 2397).
+    r"(?:reasoning_(?:text|content)|content\[\]\.thinking)`?\s+in the thinking mode must be "
+    r"passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
     r"|assistant message with tool_calls must include reasoning_content"
@@ -167,8 +176,9 @@ _CALLS_APART = (
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
-    # DashScope.
+    # DashScope; MiniMax (anomalyco/opencode 32614, Kilo-Org/kilocode 3967).
     r"|messages with role \W?tool\W? must be a response to a prece"
+    r"|tool call result does not follow tool call|tool call and result not match"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
@@ -200,13 +210,18 @@ _SEES_NOTHING = (
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_IMAGE_LIMIT = (
-    # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
-    r"\bat most ([1-9]\d{0,3}) image"
-    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b"
+_TOO_MANY_IMAGES = (
+    # vLLM; Azure, DeepSeek ("54 > 30"), Groq and new-api; Anthropic, also of pages.
+    r"\bat most \d{1,4} image"
+    r"|\btoo (?:many images|much media)\b[^\n]{0,90}"
+    # Meta (anomalyco/opencode 47721); Agnes (AgnesAI-Labs/AgnesCode 61); Mistral.
+    r"|\b\d{1,4} images, exceeding the maximum\b[^\n]{0,30}"
+    r"|\bimage count \d{1,4} exceeds\b[^\n]{0,30}"
+    r"|\bnumber of images exceeds\b[^\n]{0,40}"
 )
 """What servers say of more images than they take in one request; one more screenshot ends
-a chat for good (anomalyco/opencode 48715)."""
+a chat for good (anomalyco/opencode 48715). How many they take is a number that is smaller
+than that of the images in the request: most name both."""
 _OUTPUT_LIMIT = (
     # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
     r"supports at most (\d{2,7}) (?:completion|output) tokens"
@@ -264,6 +279,8 @@ _MUST_THINK = (
     r"|always engages in thinking and cannot be disabled"
 )
 """What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
+_LONGEST_TEXT = r"\bstring with maximum length (\d{1,6})\b"
+"""What the API says of a text that is too long, whose place it names."""
 _LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
 _TOO_MANY_ITEMS = "array_above_max_length"
@@ -347,6 +364,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|unexpected role '?developer|unexpected role 'system' after role"
         # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
         r"|unknown variant `developer`|\bdeveloper is not one of \["
+        # MiniMax (BigPizzaV3/CodexPlusPlus 267).
+        r"|invalid message role: (?:system|developer)\b"
         r"|input tag 'developer' found using 'role'",
         [GatherInstructions()],
     ),
@@ -378,6 +397,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|\binvalid value: `(?:document|input_file)`, supported values are:",
         [LimitMedia("input_file", 0)],
     ),
+    # Anthropic takes large images as long as there are no more (letta-ai/letta-code 615).
+    (r"max allowed size for many-image requests", [LimitMedia("input_image", 20)]),
     (
         # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
         # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436), LM Studio
@@ -404,6 +425,7 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
         # Moonshot; xAI; Google.
         r"text content blocks must (?:be non-empty|contain non-whitespace)"
+        r"|cache_control cannot be set for empty text blocks"
         r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
         r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
         r"|each message must have at least one content element"
@@ -563,7 +585,9 @@ def _may_be_about_chat(
         is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
         is_unclear = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
     else:
-        is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+        is_behind = error.is_relayed and cause_word(error) == REJECTED
+        is_refusal = status in _UNCLEAR_CAUSES or (is_behind and status in _GATEWAYS)
+        is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
     # A parameter that guards stays, and with it the refusal.
@@ -666,6 +690,11 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
+        longest = refusal.says(_LONGEST_TEXT)
+        if longest and place.keys[-1:] == ("description",):
+            shorter = ShortenDescriptions(int(longest[1]))
+            is_lasting = refusal.is_own_phrase(longest[0])
+            yield TriedRepair(shorter, is_named=is_named, is_lasting=is_lasting)
         # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown:
@@ -765,10 +794,21 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
-        limit = refusal.says(_IMAGE_LIMIT)
-        if limit:
-            newest = LimitMedia("input_image", int(limit[1] or limit[2]))
-            yield from _by_words(refusal, _IMAGE_LIMIT, newest)
+        too_many = refusal.says(_TOO_MANY_IMAGES)
+        if too_many:
+            kinds = [
+                part.get("type")
+                for row in refusal.sent.items
+                for key in ("content", "output")
+                for part in content_parts(row.item.get(key))
+            ]
+            # Anthropic adds pages of files: "30 document pages + 80 images > 100".
+            numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
+            count = kinds.count("input_image")
+            most = max((n for n in map(int, numbers) if n < count), default=0)
+            if most:
+                newest = LimitMedia("input_image", most)
+                yield from _by_words(refusal, _TOO_MANY_IMAGES, newest)
     limit = refusal.says(_OUTPUT_LIMIT)
     if limit:
         most = int(limit[limit.lastindex or 0]) - bool(limit["above"])

@@ -90,18 +90,22 @@ _LACKING_PARAMETER = re.compile(
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
-    rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model",
+    rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model"
+    # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
+    rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,
 )
 """What servers say that do not know a parameter, whatever its value."""
 _REASONING_VALUE = re.compile(
     r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
     r"|\b(output_config\.effort) '\w{1,20}' is not supported"
-    r"|\bfunction tools with (reasoning_effort) are not supported",
+    r"|\bfunction tools with (reasoning_effort) are not supported"
+    r"|\binvalid combination of (reasoning_effort) and thinking type\b",
     re.IGNORECASE,
 )
-"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs, and
-OpenAI in Chat Completions (aaif-goose/goose 9825)."""
+"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs;
+OpenAI in Chat Completions (aaif-goose/goose 9825); Volcengine, next to a gateway's own
+switch (RooCodeInc/Roo-Code 11395)."""
 _LISTED_VALUES = re.compile(
     r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )

@@ -363,6 +363,48 @@ class PlainSchemas(RequestRepair):
         return plain
 
 
+@dataclass(frozen=True, slots=True)
+class ShortenDescriptions(RequestRepair):
+    """No description of a function, or of its parameters, has more than `most` characters.
+
+    OpenAI takes 1024 in Chat Completions, which a gateway may use (danny-avila/LibreChat
+    5741).
+    """
+
+    most: int
+
+    message = (
+        "The model's server takes no descriptions of tools as long as these: sending "
+        "their beginnings."
+    )
+
+    def apply(self, payload: Payload) -> Payload:
+        return _change_tools(payload, self._shorten)
+
+    def _shorten(self, tool: Item) -> Item:
+        if tool.get("type") not in CALLED_BY_NAME:
+            return tool
+        shorter: Item = self._shorten_part(tool, _MOST_LEVELS_OF_TOOLS)
+        return shorter
+
+    def _shorten_part(self, part: Any, levels: int) -> Any:
+        if isinstance(part, list) and levels:
+            return [self._shorten_part(row, levels - 1) for row in part]
+        if not isinstance(part, dict) or not levels:
+            return part
+        shorter = {
+            key: self._shorten_part(value, levels - 1) for key, value in part.items()
+        }
+        text = part.get("description")
+        if isinstance(text, str) and len(text) > self.most:
+            shorter["description"] = text[: max(self.most - 1, 0)] + "…"
+        return shorter
+
+
+_MOST_LEVELS_OF_TOOLS = 40
+"""What is deeper in the schema of a function stays as it is."""
+
+
 def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
     """Return a body with other tools, also in its items."""
     changed = {**payload, "input": change_added_tools(payload["input"], change)}
@@ -409,8 +451,8 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
-_SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
-"""Repairs that change the schemas of tools."""
+_SIMPLIFYING = (LeaveOutOptions, PlainSchemas, ShortenDescriptions)
+"""Repairs that change the schemas of tools, or what describes them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,8 +181,13 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
         # Without arguments it counts where no snapshot says what the response has.
         pytest.param(
             [wire.added(UNSAID), EMPTY_END],
+            [{**UNSAID, "status": "incomplete"}],
+            id="a call of which nothing more came",
+        ),
+        pytest.param(
+            [wire.added({**UNSAID, "status": "completed"}), EMPTY_END],
             [{**UNSAID, "arguments": "{}", "status": "completed"}],
-            id="a call without arguments that nothing ends",
+            id="a call without arguments that was announced as a whole one",
         ),
         pytest.param(
             [wire.added(UNSAID), wire.completed(wire.message_item("Hi", at=1))],

@@ -117,6 +117,22 @@ def test_null_is_no_argument(given: Any) -> None:
     assert tools.called == [("get_weather", {})]
 
 
+@pytest.mark.parametrize("arguments", ["", "{}"])
+@pytest.mark.parametrize("properties", [{}, {"city": {"type": "string"}}])
+def test_call_whose_arguments_did_not_arrive_is_made_if_its_tool_takes_none(
+    arguments: str, properties: Json
+) -> None:
+    """Arguments that may be left out may have been meant."""
+    tools = MemoryTools()
+    tools.schemas["get_weather"] = {"type": "object", "properties": properties}
+    call = calling("get_weather", arguments=arguments, status="incomplete")
+
+    result = answer(tools, call)
+
+    assert bool(tools.called) == (properties == {})
+    assert ("its arguments did not arrive" in str(result.output)) == bool(properties)
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

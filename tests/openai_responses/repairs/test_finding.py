@@ -59,6 +59,7 @@ from openai_responses.repairs.request_repairs import (
     ReplaceEffort,
     SeparateCalls,
     ShortCallIds,
+    ShortenDescriptions,
     StateDetail,
     StateIds,
     StateInstructions,
@@ -315,6 +316,14 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Function tools with reasoning_effort are not supported for x in y. To use "
             "function tools, set reasoning_effort to 'high'.",
             ReplaceEffort("none", "high", of_tools=True),
+        ),
+        (
+            "cannot specify both 'thinking' and 'reasoning_effort'",
+            LeaveOutParameter("reasoning.effort"),
+        ),
+        (
+            "Invalid combination of reasoning_effort and thinking type: high + disabled",
+            parameter("reasoning.effort", "none"),
         ),
         ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
         (
@@ -628,6 +637,21 @@ def test_newest_of_several_pictures_is_a_guess(pictures: int, is_lasting: bool) 
     assert (tried.repair, tried.is_lasting) == (newest, is_lasting)
 
 
+@pytest.mark.parametrize("status", [502, 503])
+def test_refusal_that_a_gateway_repeats_may_be_about_the_chat(status: int) -> None:
+    """With a status of its own trouble; without the server's answer it is trouble."""
+    body = json.dumps({"error": {"code": "1214", "message": "It is illegal."}})
+    message = f"All failed: Invalid status code: 400 Bad Request: {body}"
+    error = read_api_error({"error": {"message": message}})
+    sent = asking(input=[USER, CALL, OUTPUT, USER]).sent()
+    tried = blind_repair(sent, Failure(status, error))
+    assert tried
+    assert not tried.is_lasting
+    for other in (error._replace(is_relayed=False), error._replace(type=None)):
+        assert blind_repair(sent, Failure(status, other)) is None
+    assert blind_repair(sent, Failure(504, error)) is None
+
+
 def test_unnamed_404_of_the_api_falls_back_to_plain_items() -> None:
     """A 404 is about the address only if no API answered."""
     error = ApiError(None, "invalid_request_error", None, "A call cannot be read.")
@@ -762,14 +786,17 @@ def test_items_that_were_appended_become_fields(error: ApiError) -> None:
 DEMANDED = "The `reasoning_text` in the thinking mode must be passed back to the API."
 
 
-def test_thoughts_that_a_server_demands_are_gone() -> None:
+@pytest.mark.parametrize(
+    "demanded", [DEMANDED, DEMANDED.replace("reasoning_text", "content[].thinking")]
+)
+def test_thoughts_that_a_server_demands_are_gone(demanded: str) -> None:
     """Calls of earlier turns become words; those of this turn keep their form."""
     own: Item = {**CALL, "id": "fc_2", "call_id": "call_2"}
     own_output = {**OUTPUT, "call_id": "call_2"}
     later = text_message("user", "And now?")
     chat = [PICTURE, CALL, OUTPUT, ANSWER, later, PLAIN_THOUGHT, own, own_output]
 
-    repair = find(words(DEMANDED), input=chat).repair
+    repair = find(words(demanded), input=chat).repair
 
     assert repair == CallsAsWords(item_names(chat)[4])
     sent = asking(input=chat, repairs=(repair,)).payload()["input"]
@@ -859,6 +886,11 @@ NO_PARSER = (
         (INSTRUCTS_FIRST, 400, GatherInstructions()),
         (INSTRUCTS_FIRST, 500, GatherInstructions()),
         ("Unexpected role 'system' after role 'user'", 400, GatherInstructions()),
+        (
+            "invalid params, chat content has invalid message role: system (2013)",
+            400,
+            GatherInstructions(),
+        ),
         (ALTERNATES, 400, JoinMessages()),
         (ALTERNATES, 500, JoinMessages()),
         ("should alternate with assistant message(s).", 400, JoinMessages()),
@@ -882,6 +914,9 @@ def test_what_a_model_cannot_do_is_left_out(
 NO_ROUTE = "No endpoints found that support"
 NOT_HERE = "input item ID does not belong to this connection"
 OTHER_ACCOUNT = read_api_error({"error": {"message": NOT_HERE, "code": ""}})
+OTHER_LOGIN = read_api_error(
+    {"error": {"message": NOT_HERE, "code": "invalid_request_body"}}
+)
 TOGETHER = "Built-in tools and Function Calling cannot be combined in the same request."
 
 
@@ -898,6 +933,7 @@ TOGETHER = "Built-in tools and Function Calling cannot be combined in the same r
         # Copilot says it of another account's chat, with the status of a wrong key.
         (OTHER_ACCOUNT, 400, LeaveOutReasoning(LAST), True),
         (OTHER_ACCOUNT, 401, LeaveOutReasoning(LAST), True),
+        (OTHER_LOGIN, 400, LeaveOutReasoning(LAST), True),
     ],
 )
 def test_what_is_of_the_moment_teaches_nothing(
@@ -1153,6 +1189,29 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             LimitMedia("input_image", 3),
         ),
         (
+            "too many images in the message, max allowed is 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "Too many images in request: 4 images provided, but the model supports a "
+            "maximum of 3 images.",
+            LimitMedia("input_image", 3),
+        ),
+        ("too many images and documents: 4 + 0 > 3", LimitMedia("input_image", 3)),
+        (
+            "Too much media: 0 document pages + 4 images > 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
+            "request contains 4 images, exceeding the maximum of 3 allowed per request",
+            LimitMedia("input_image", 3),
+        ),
+        ("Image count 4 exceeds limit 3 per request.", LimitMedia("input_image", 3)),
+        (
+            "Total number of images exceeds the maximum allowed of 3",
+            LimitMedia("input_image", 3),
+        ),
+        (
             "'input_file' is not supported by llamacpp at this moment",
             LimitMedia("input_file", 0),
         ),
@@ -1211,6 +1270,10 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
         ),
         ("messages: text content blocks must be non-empty", LeaveOutEmptyTexts()),
         (
+            "messages.0.content.0.text: cache_control cannot be set for empty text blocks",
+            LeaveOutEmptyTexts(),
+        ),
+        (
             "messages: text content blocks must contain non-whitespace text",
             LeaveOutEmptyTexts(),
         ),
@@ -1254,6 +1317,36 @@ def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
     assert (tried.repair, tried.is_lasting) == (repair, False)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Too much media: 97 document pages + 4 images > 100",
+        "Too many images: 4, see rule 12 of 40",
+        "messages.3.content.1.image: image exceeds 2 MB maximum: 3 MB > 2 MB",
+    ],
+)
+def test_number_that_limits_no_images_is_no_limit(message: str) -> None:
+    """Four were sent, so they take fewer; files count elsewhere, and bytes are no images."""
+    tried = tried_after(words(message), input=TO_CONTINUE)
+    assert not isinstance(tried and tried.repair, LimitMedia)
+
+
+@pytest.mark.parametrize(
+    ("asked", "is_met"), [([ASKED] * 6, False), ([ASKED] * 7, True)]
+)
+def test_large_images_are_taken_as_long_as_they_are_few(
+    asked: list[Item], is_met: bool
+) -> None:
+    """Anthropic takes 20 of them, so 18 are not too many."""
+    message = (
+        "messages.0.content.20.image.source.base64.data: At least one of the image "
+        "dimensions exceed max allowed size for many-image requests: 2000 pixels"
+    )
+    tried = find(read_api_error({"error": {"message": message}}), input=asked)
+    assert isinstance(tried.repair, LimitMedia) == tried.is_lasting == is_met
+    assert ("no more than 20 images" in tried.repair.message) == is_met
+
+
 def test_picture_is_found_by_its_address() -> None:
     """OpenAI could not fetch it, and names its own step as the place."""
     address = PHOTO["image_url"]
@@ -1264,6 +1357,49 @@ def test_picture_is_found_by_its_address() -> None:
         assert tried.repair == SendAsText(json_digest(asked))
         assert tried.is_lasting
     assert find(error, input=[PICTURE, USER]).repair == PlainItems(json_digest(USER))
+
+
+TOO_LONG = (
+    "Invalid '{}': string too long. Expected a string with maximum length 8, but got a "
+    "string with length 19 instead."
+)
+LONG: Item = {
+    **LOOK,
+    "description": "Look at the weather",
+    "parameters": {"properties": {"a": {"description": "Rome"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["description", "function.description", "parameters.properties.a.description"],
+)
+def test_description_that_is_too_long_costs_no_tool(path: str) -> None:
+    """Its beginning is sent; if that is refused as well, it is as with other fields."""
+    place = f"tools[0].{path}"
+    error = ApiError(
+        "string_above_max_length", param=place, message=TOO_LONG.format(place)
+    )
+    tried = find(error, tools=[LONG])
+    assert (tried.repair, tried.is_named, tried.is_lasting) == (
+        ShortenDescriptions(8),
+        True,
+        True,
+    )
+    again = asking(tools=[LONG], repairs=(tried.repair,)).sent()
+    following = find_repair(again, Failure(400, error))
+    assert following
+    is_inner = path.startswith("parameters")
+    assert following.repair == (PlainSchemas("look") if is_inner else tool(LONG))
+
+
+def test_description_that_names_a_length_teaches_nothing() -> None:
+    """Somebody has written it there."""
+    place = "tools[0].description"
+    error = ApiError(param=place, message=TOO_LONG.format(place))
+    quoting = {**LONG, "description": "A string with maximum length 8."}
+    tried = find(error, tools=[quoting])
+    assert (tried.repair, tried.is_lasting) == (ShortenDescriptions(8), False)
 
 
 def test_function_is_named_by_its_number_among_functions() -> None:
@@ -1397,6 +1533,8 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "Unexpected role 'user' after role 'tool'",
         'messages with role "tool" must be a response to a preceeding message with '
         '"tool_calls".',
+        "invalid params, tool call result does not follow tool call (2013)",
+        "invalid params, tool call and result not match (2013)",
         "bedrock error: The number of toolResult blocks at messages.2.content exceeds the "
         "number of toolUse blocks of previous turn.",
     ],

@@ -47,6 +47,7 @@ from openai_responses.repairs.request_repairs import (
     ReplaceEffort,
     RequestRepair,
     ShortCallIds,
+    ShortenDescriptions,
     StateDetail,
     StateInstructions,
     TextOutputs,
@@ -809,6 +810,31 @@ def test_schemas_become_plain() -> None:
     assert tool["parameters"]["required"] == ["day"]
     assert inner["required"] == ["day"]
     assert repair_request(body(tools=[]), [PlainSchemas()]) == body(tools=[])
+
+
+def test_descriptions_become_short() -> None:
+    """Everywhere in a function, but no field that has that name, and no server's."""
+    long = "Look at the weather"
+    part = {"type": "string", "description": long}
+    schema = {
+        "properties": {"description": part, "days": {"items": part}},
+        "anyOf": [{"description": "Short"}, part],
+    }
+    function = {"type": "function", "name": "f", "description": long}
+    clocks = {"type": "mcp", "server_label": "clocks", "description": long}
+    asked = body(tools=[{**function, "parameters": schema}, clocks])
+
+    [tool, server] = repair_request(asked, [ShortenDescriptions(8)])["tools"]
+
+    cut = "Look at…"
+    short = {"type": "string", "description": cut}
+    assert tool["description"] == cut
+    assert tool["parameters"] == {
+        "properties": {"description": short, "days": {"items": short}},
+        "anyOf": [{"description": "Short"}, short],
+    }
+    assert server == clocks
+    assert repair_request(asked, [ShortenDescriptions(19)]) == asked
 
 
 TRAP = {"properties": {name: {"$ref": "#"} for name in "abc"}}
