@@ -45,6 +45,8 @@ NO_MEMORY = "out_of_memory"
 """Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
+STREAM_CUT = "stream_cut"
+"""Our word for a stream that broke between a gateway and the server behind it."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -341,6 +343,14 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
+    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    (
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
+        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"|Response payload is not completed\b)",
+        STREAM_CUT,
+    ),
     # OpenAI; Groq
     (
         r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",

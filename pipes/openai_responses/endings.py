@@ -30,6 +30,7 @@ from openai_responses.causes import (
     REFUSED_SAFEGUARD,
     REJECTED,
     REQUEST_TOO_LARGE,
+    STREAM_CUT,
     TOO_MANY_TOOLS,
     UNSUPPORTED_COUNTRY,
     UNVERIFIED,
@@ -90,6 +91,7 @@ _TOO_LARGE_CHAT = (
 )
 _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
+_CUT_SHORT = "The connection to the model broke before the answer was complete. "
 
 
 _UNREADABLE_MODEL = (
@@ -215,6 +217,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "407": "The HTTP proxy rejected the request.",
         "408": "The model's server gave up, because the request took too long (HTTP "
         "{status}). Try again; if that does not help, leave out large files.",
+        STREAM_CUT: f"{_CUT_SHORT}Try again.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
         "413": _TOO_LARGE_CHAT,
@@ -254,8 +257,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "for with https.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was complete. "
-        + _CONTINUE,
+        "": _CUT_SHORT + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
@@ -408,7 +410,12 @@ _SAME_REASONS = {
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` or an `error` event."""
+    """Return the ending of a `response.failed` or an `error` event.
+
+    If a gateway says that its own stream broke, the response is cut, not failed.
+    """
+    if find_certain_cause(error) == STREAM_CUT:
+        return CUT
     if error.status:
         refused = ending_of_refusal(error.status, error, is_streamed=True)
         return refused._replace(kind=kind)

@@ -715,8 +715,11 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    # The package for Go prints the error without a body; FastAPI has another name.
-    if inner is None and (told or as_mapping(body).get("detail")):
+    # The package for Go prints the error without a body; FastAPI has another name; xAI has
+    # its code next to its words.
+    is_bare = inner is None and (told or as_mapping(body).get("detail"))
+    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    if is_bare or has_code:
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None

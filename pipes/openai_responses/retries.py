@@ -14,7 +14,7 @@ retrying cannot restore.
 import re
 from typing import NamedTuple
 
-from openai_responses.causes import REJECTED, has_no_credit
+from openai_responses.causes import REJECTED, STREAM_CUT, has_no_credit
 from openai_responses.endings import MESSAGES, cause_word, failure_word
 from openai_responses.errors import UNREADABLE_STREAM, ApiError, Failure
 
@@ -130,6 +130,8 @@ def _is_retried_status(status: int) -> bool:
 
 _LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
 """Causes that may be told in words alone, and that each request would fail for."""
+_PASSING_CAUSES = ("server_is_overloaded", STREAM_CUT)
+"""Causes that pass, whatever the type of the error says."""
 
 
 def is_transient(failure: Failure) -> bool:
@@ -149,7 +151,7 @@ def is_transient(failure: Failure) -> bool:
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or is_lasting
-        return not is_told or failure_word(error) == "server_is_overloaded"
+        return not is_told or failure_word(error) in _PASSING_CAUSES
     # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0),
     # gateways 502 of each refusal behind them (farion1231/cc-switch 6982).
     if failure.status in (500, 502) and is_lasting:

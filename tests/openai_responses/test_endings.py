@@ -408,6 +408,44 @@ def test_words_of_other_servers(words: str) -> None:
         assert OTHER_WORDS[words] in ending_of_failure("failed", in_stream).message
 
 
+CUT_ELSEWHERE = (
+    # CLIProxyAPI; through LiteLLM 1.100.1
+    "stream error: stream disconnected before completion: stream closed before "
+    "response.completed",
+    "litellm.APIError: stream error: stream disconnected before completion: stream "
+    "closed before response.completed",
+    # LiteLLM 1.106.2 and 1.110.2, of a stream that ended and of one that broke
+    "litellm.APIConnectionError: openai closed the responses stream before any terminal "
+    "event (response.completed, response.incomplete or response.failed)",
+    "Response payload is not completed: <TransferEncodingError: 400, message='Not "
+    "enough data to satisfy transfer length header.'>",
+)
+
+
+@pytest.mark.parametrize("words", CUT_ELSEWHERE)
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        ("request_timeout", "invalid_request_error"),
+        ("server_error", None),
+        ("500", None),
+    ],
+)
+def test_a_stream_that_broke_behind_a_gateway_is_cut(
+    words: str, code: str, kind: str | None
+) -> None:
+    """What arrived is kept, and the model can continue, as if our connection broke."""
+    error = read_api_error({"error": {"code": code, "type": kind, "message": words}})
+    assert ending_of_failure("error", error) == CUT
+    refused = ending_of_refusal(408, error)
+    assert (refused.kind, refused.message) == ("refused", CUT.without_text().message)
+
+
+def test_a_quoted_text_is_no_cut() -> None:
+    error = ApiError("server_error", message=f"Refused: {CUT_ELSEWHERE[0]}")
+    assert ending_of_failure("error", error) != CUT
+
+
 WORDS_OF_CODES = {
     "internal error": "server_error internal_error upstream_error",
     "Wait a minute": "rate_limit_exceeded slow_down too_many_requests rate_limit_error",

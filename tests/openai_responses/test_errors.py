@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from measures.work_count import count_work
+from openai_responses.causes import WRONG_KEY, find_certain_cause
 from openai_responses.errors import (
     ApiError,
     InvalidParameter,
@@ -261,6 +262,18 @@ def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
     assert error.is_relayed is is_relayed
 
 
+def test_gateway_repeats_words_next_to_a_code() -> None:
+    """Such a body, xAI's, is in the message of LiteLLM (1.106.2 and 1.110.2)."""
+    body = json.dumps(
+        {"code": "invalid-argument", "error": "Incorrect API key provided"}
+    )
+    message = f"litellm.BadRequestError: OpenAIException - {body}\n\nLiteLLM: failed."
+    error = read_api_error({"error": {"message": message, "code": "400", "type": "t"}})
+    assert error[:4] == ("invalid-argument", None, None, "Incorrect API key provided")
+    assert error.is_relayed
+    assert find_certain_cause(error) == WRONG_KEY
+
+
 @pytest.mark.parametrize("message", ["No.", "It's {'a': {}} no"])
 @pytest.mark.parametrize("after", ["", ". Fallbacks={'a': {'b': None}}"])
 def test_exception_of_a_package_repeats_the_error_of_the_api(
@@ -296,6 +309,11 @@ def test_body_of_many_levels_in_a_text_is_a_message() -> None:
     [
         *("{", "{}", '{"error": {}}', "{" * 5000, "a {b} c", "{'error': {" * 400),
         *("{'error': {f()}}", "{'error': {[]: 1}}", "{'error': {}}", "[1]", "["),
+        *(
+            '{"error": "No."}',
+            '{"error": "No.", "code": 1}',
+            '{"code": "c", "error": ""}',
+        ),
         *('[{"path": "x"}]', '[{"path": ["x"]}] said the user'),
     ],
 )

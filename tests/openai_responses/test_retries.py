@@ -223,6 +223,14 @@ def test_stream_that_fails_with_words_alone(message: str, is_retried: bool) -> N
         assert (wait(failure) is not None) is is_retried
 
 
+def test_a_stream_that_broke_behind_a_gateway_is_asked_for_again() -> None:
+    """CLIProxyAPI says it with the type of a wrong request (its issue 5931)."""
+    words = "stream error: stream disconnected before completion: stream closed"
+    error = ApiError("request_timeout", "invalid_request_error", message=words)
+    for status in (None, 200, 408, 500):
+        assert wait(Failure(status, error)) == AGAIN, status
+
+
 @pytest.mark.parametrize("before", [0, 2_000])
 def test_wait_far_inside_of_a_message_is_nobodys_wish(before: int) -> None:
     """A server may quote a chat; so with a model that is loaded."""

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -140,8 +140,9 @@ def _parse_valves(settings: Sequence[str]) -> Valves:
     # Of a stored valve a wrong value means the default; whoever types one reads why.
     for name, value in values.items():
         field = Valves.model_fields[name]
+        checked: Any = Annotated[field.annotation, field]
         try:
-            TypeAdapter(Annotated[field.annotation, field]).validate_python(value)
+            TypeAdapter(checked).validate_python(value)
         except ValidationError as error:
             reason = error.errors()[0]["msg"]
             raise InvalidRequest(

@@ -313,11 +313,12 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
     ),
     (
         # Of a choice that forces a call of a model that thinks: DeepSeek; DashScope;
-        # Kimi; Anthropic; vLLM, of gpt-oss.
+        # Kimi; Anthropic; vLLM, of gpt-oss; LiteLLM, of `allowed_tools`.
         r"does not support this tool_choice|tool_choice parameter does not support being "
         r"set|tool_choice '?\w{1,20}'? is incompatible with thinking"
         r"|may not be enabled when tool_choice forces tool use"
-        r"|only 'auto' (or 'none' )?tool_choice is supported",
+        r"|only 'auto' (or 'none' )?tool_choice is supported"
+        r"|invalid tool choice, tool_choice=",
         [LeaveOutToolChoice()],
     ),
     (

@@ -100,9 +100,8 @@ def _is_of_name(error: Exception) -> bool:
 
 def _reason(error: Exception) -> str:
     """Return why a connection failed, as the end of a message."""
-    cause = error
-    if isinstance(error, aiohttp.ClientConnectorError):
-        cause = error.os_error
+    # That of a certificate has none in aiohttp 3.9, although its class says so.
+    cause: Exception = getattr(error, "os_error", error)
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
     if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:

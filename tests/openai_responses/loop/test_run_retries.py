@@ -347,6 +347,22 @@ async def test_refusal_after_a_thought_changes_no_request(runs: Runs) -> None:
     assert (len(told.sent), told.kind) == (2, "error")
 
 
+async def test_stream_that_broke_behind_a_gateway(runs: Runs) -> None:
+    """CLIProxyAPI says so in the stream; before a text, another attempt can answer."""
+    words = "stream error: stream disconnected before completion: stream closed"
+    error = {"code": "request_timeout", "type": "invalid_request_error"}
+    broken = {"type": "error", "error": {**error, "message": words}}
+    begun = streaming(wire.on_the_wire(wire.created(), *THINKING, broken))
+    told = await runs.against(begun, OK, within=TWICE)
+    assert (len(told.sent), told.kind) == (2, "completed")
+
+    text = wire.message("Hello", "!")[:4]
+    shown = streaming(wire.on_the_wire(wire.created(), *text, broken))
+    told = await runs.against(shown, OK, within=TWICE)
+    assert (len(told.sent), told.kind) == (1, "cut")
+    assert told.ending.message.endswith("or ask the model to continue.")
+
+
 @pytest.mark.parametrize("end", ["break", "stall"])
 async def test_without_an_answer_the_sentence_says_what_to_do(
     runs: Runs, end: str

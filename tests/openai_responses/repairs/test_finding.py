@@ -1733,6 +1733,15 @@ def test_what_a_model_that_thinks_does_not_take(message: str, repair: Repair) ->
     assert not find(words(message), tool_choice="required", input=quoted).is_lasting
 
 
+def test_choice_of_tools_that_litellm_does_not_pass_on() -> None:
+    """It quotes the choice (1.106.2 and 1.110.2); no other option is the cause."""
+    tools = [{"type": "function", "name": "a"}, {"type": "function", "name": "b"}]
+    choice = {"type": "allowed_tools", "mode": "required", "tools": tools[:1]}
+    told = f"litellm.BadRequestError: Invalid tool choice, tool_choice={choice}. On"
+    tried = find(words(told), tool_choice=choice, tools=tools, truncation="auto")
+    assert tried.repair == LeaveOutToolChoice()
+
+
 @pytest.mark.parametrize(
     ("error", "is_named"),
     [

@@ -9,6 +9,7 @@ import subprocess
 
 import aiohttp
 import pytest
+import trustme
 from aiohttp.client_reqrep import ConnectionKey
 from aioresponses import aioresponses
 from multidict import CIMultiDict, CIMultiDictProxy
@@ -20,6 +21,7 @@ from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ConnectionFailed, SettingFault
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.unreachable import unreachable_error
+from upstream.certificates import server_side
 from upstream.server import KEY, ask, free_port
 
 pytestmark = pytest.mark.asyncio
@@ -228,6 +230,28 @@ async def test_the_oldest_aiohttp_has_the_same_words() -> None:
         "The HTTP proxy at no-such.invalid:3128 cannot be reached"
     )
     assert "name" in name[0]
+
+
+@pytest.mark.pipelines
+async def test_the_oldest_aiohttp_tells_of_a_certificate() -> None:
+    """Its error for one has none of the system in it."""
+    context = server_side(trustme.CA())
+
+    async def hang_up(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.close()
+
+    async with await asyncio.start_server(hang_up, "127.0.0.1", ssl=context) as server:
+        port = server.sockets[0].getsockname()[1]
+        asked = await asyncio.create_subprocess_exec(
+            *(str(pipelines_python()), "-c", ASK, f"https://127.0.0.1:{port}/v1"),
+            env={"PYTHONPATH": str(PIPES)},
+            stdout=subprocess.PIPE,
+        )
+        printed, _ = await asked.communicate()
+
+    message, was_sent = json.loads(printed)
+    assert message.startswith("The certificate of 127.0.0.1 is not trusted: ")
+    assert not was_sent
 
 
 async def test_who_has_a_proxy_is_not_told_to_set_one() -> None:
