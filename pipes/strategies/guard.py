@@ -4,6 +4,7 @@ The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the mo
 and a model that reads one can correct itself.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -95,16 +96,16 @@ class GuardedTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
-        The loop ends a call that takes too long with a CancelledError, which is no
-        Exception; a tool's own time limit raises a TimeoutError.
+        The loop ends a call that takes too long with a CancelledError; a tool's own time
+        limit raises a TimeoutError.
         """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         try:
             return await self._tools.call(name, arguments)
-        except TimeoutError:
+        except (TimeoutError, asyncio.CancelledError):
             raise
-        except (Exception, SystemExit):
+        except BaseException:
             self._failed.add(self._signature(name, arguments))
             raise
 
