@@ -44,6 +44,7 @@ from openai_responses.errors import (
     read_error_body,
 )
 from openai_responses.json_input import (
+    FINITE_NUMBERS,
     MAX_JSON_BYTES,
     JsonObject,
     as_mapping,
@@ -318,7 +319,7 @@ class HttpResponse:
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
         try:
-            return load_json(body)
+            return load_json(body, FINITE_NUMBERS)
         except ValueError:
             # A proxy may cut a body and state the length of what is left.
             is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"

@@ -83,6 +83,9 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
+_MOST_STATUS_LINES = 200
+"""Of an answer. For each the host writes the message with all its lines, and the chat
+(models/chats.py:1417 of 0.12.4)."""
 _FEW_ARGUMENTS = 500
 """Characters. A card shows arguments to those who open it while they are written. Each
 event costs the host what a text does, and the end of a call has all of them."""
@@ -157,6 +160,8 @@ class NativeRenderer:
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
+        self._has_ended = False
+        self._status_lines = 0
         self._notes = 0
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
@@ -170,7 +175,20 @@ class NativeRenderer:
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
+        """Yield the chunks to send; `citations` has put the shown texts into events.
+
+        A server's items may cause status lines without end; those of the end always come.
+        """
+        self._has_ended = self._has_ended or isinstance(event, RunDone)
+        for chunk in self._chunks_of(event):
+            if "event" in chunk and chunk["event"]["type"] == "status":
+                self._status_lines += 1
+                if self._status_lines > _MOST_STATUS_LINES and not self._has_ended:
+                    continue
+            yield chunk
+
+    def _chunks_of(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for an event, with all its status lines."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:

@@ -432,6 +432,14 @@ async def test_oversized_object_is_refused_before_it_is_parsed(
             await ask(connections, upstream.endpoint)
 
 
+async def test_number_that_no_reader_has_is_null(connections: Connections) -> None:
+    """As in an event of a stream."""
+    body = '{"output": [{"type": "message", "x": [NaN, -Infinity, 1e999, 2.5]}]}'
+    async with Upstream(replying(body)) as upstream:
+        response = await ask(connections, upstream.endpoint)
+    assert response["output"][0]["x"] == [None, None, None, 2.5]
+
+
 async def test_endless_list_of_models(connections: Connections) -> None:
     async def endless(request: web.Request) -> web.StreamResponse:
         stream = web.StreamResponse()
