@@ -4,7 +4,6 @@ The error texts are fixed (docs/reference/pipelines-server.md, "Texts for the mo
 and a model that reads one can correct itself.
 """
 
-import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,6 +18,7 @@ from openai_responses.loop.tools import (
     Judgment,
     ToolResult,
     Verdict,
+    is_out_of_time,
     read_arguments,
 )
 
@@ -103,10 +103,9 @@ class GuardedTools:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         try:
             return await self._tools.call(name, arguments)
-        except (TimeoutError, asyncio.CancelledError):
-            raise
-        except BaseException:
-            self._failed.add(self._signature(name, arguments))
+        except BaseException as error:
+            if not is_out_of_time(error):
+                self._failed.add(self._signature(name, arguments))
             raise
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:

@@ -577,6 +577,11 @@ async def _call_tool(
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
 
 
+def is_out_of_time(error: BaseException) -> bool:
+    """Say whether a tool raised because its time was over, and not because it failed."""
+    return isinstance(error, TimeoutError | asyncio.CancelledError)
+
+
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
     """Return what stops the limit of a call, and with `pause` the clocks of others.
 

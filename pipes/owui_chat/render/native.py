@@ -7,6 +7,7 @@ pipe yields" and "Usage"): one numbering over all responses, no `response.comple
 encrypted content, and a `choices` delta for stream filters and other functions.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -28,6 +29,8 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.answers import closing_commentary
+from owui_chat.cards import UNFINISHED_CARD, without_cards
+from owui_chat.citations import HoldbackBuffer
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
 from owui_chat.events import (
@@ -91,6 +94,9 @@ _FEW_ARGUMENTS = 500
 event costs the host what a text does, and the end of a call has all of them."""
 
 
+_OPEN_CARD = re.compile(UNFINISHED_CARD)
+
+
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -101,6 +107,8 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(_OPEN_CARD))
+    """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -355,6 +363,7 @@ class NativeRenderer:
         thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
+            text = without_cards(thought.held.feed(text))
             if thought.ends < _MOST_ENDS:
                 self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")

@@ -14,8 +14,8 @@ from measures.work_count import count_joins
 from openai_responses.errors import AnswerTooLarge, MalformedEvent
 from openai_responses.json_input import MAX_JSON_DEPTH, json_weight, load_json
 from openai_responses.transport.stream import (
-    ItemDone,
     EventStreamDecoder,
+    ItemDone,
     ServerSentEvent,
     TextDelta,
     join_deltas,
