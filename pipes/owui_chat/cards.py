@@ -1,11 +1,12 @@
 """Cards in texts: what the page would draw as a call that was made.
 
 Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
-or in its thought, as it draws its own cards, and runs what the attribute `embeds` says in
-a frame; `<file type="html" id=...>` opens an address of its own as a page
-(docs/reference/open-webui.md, "Cards in texts"). A web page that the model has read may
-have it write one. Only the host says that a call was made, so such a text gets a space
-that makes it a text. HTML's own `<details>`, and `<details open>`, have no type.
+in its thought, or in its code after what ends the block, as it draws its own cards, and
+runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
+address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
+that the model has read may have it write one. Only the host says that a call was made, so
+such a text gets a space that makes it a text. HTML's own `<details>`, and
+`<details open>`, have no type.
 """
 
 import re
@@ -32,6 +33,7 @@ UNFINISHED_CARD = (
     rf"|<(?i:{beginnings_of(_FILE_CARD)})"
 )
 """The end of a text of which it is not certain yet whether it is a card."""
+OPEN_CARD = re.compile(UNFINISHED_CARD)
 
 
 def without_cards(text: str) -> str:

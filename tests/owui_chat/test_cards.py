@@ -8,7 +8,9 @@ from openai_responses.items import Item
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.cards import without_cards
 from owui_chat.citations import Citations
+from owui_chat.code import code_text, take_out_code
 from owui_chat.events import CitedEvent
+from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
 from runs.sample import message, reasoning
 
@@ -83,6 +85,27 @@ def test_text_and_thought_draw_no_card(text: str, size: int) -> None:
     thought, summary = grown(reasoning("r", text), "summary", text, size)
     assert summary == without_cards(text)
     assert summary.startswith(thought)  # its end has the rest
+
+
+@pytest.mark.parametrize("size", [1, 100_000])
+def test_code_draws_no_card(size: int) -> None:
+    """It can end its own block; the next turn finds it again."""
+    code = f'"""\n```\n{CALL}\n"""'
+    outputs = [{"type": "logs", "logs": f"{CALL}\n"}]
+    item = {"type": "code_interpreter_call", "id": "ci", "code": code}
+    item |= {"status": "completed", "outputs": outputs}
+    renderer = NativeRenderer(lambda: 0.0, HostedItems)
+    pieces = [code[start : start + size] for start in range(0, len(code), size)]
+    events = [ItemAdded(0, item), *(TextDelta(0, "code", 0, piece) for piece in pieces)]
+
+    grown = [chunk for event in events for chunk in renderer.render(event)]
+    ended = [*renderer.render(ItemDone(0, item))]
+
+    assert not DRAWN.search("".join(chunk.get("delta", "") for chunk in grown))
+    card = renderer.shown.items[0]
+    assert ended
+    assert not DRAWN.search(card["code"])
+    assert take_out_code([code_text(card["code"])], [item]) == ([""], [])
 
 
 def test_parts_of_a_message_make_no_card() -> None:

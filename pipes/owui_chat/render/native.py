@@ -7,7 +7,6 @@ pipe yields" and "Usage"): one numbering over all responses, no `response.comple
 encrypted content, and a `choices` delta for stream filters and other functions.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -29,7 +28,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.answers import closing_commentary
-from owui_chat.cards import UNFINISHED_CARD, without_cards
+from owui_chat.cards import OPEN_CARD, without_cards
 from owui_chat.citations import HoldbackBuffer
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
@@ -94,9 +93,6 @@ _FEW_ARGUMENTS = 500
 event costs the host what a text does, and the end of a call has all of them."""
 
 
-_OPEN_CARD = re.compile(UNFINISHED_CARD)
-
-
 @dataclass(slots=True)
 class _OpenThought:
     """A thought that the run has not ended, as far as it is on the page."""
@@ -107,7 +103,7 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
-    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(_OPEN_CARD))
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
     """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
