@@ -24,12 +24,14 @@ _CARD_SPACE = r"[\s\ufeff]"
 """What JavaScript takes for a space: one more than Python."""
 _FILE_CARD = 'file type="html"'
 _FORGED_CARD = re.compile(
-    rf"<(?={_FILE_CARD}|details{_CARD_SPACE}(?:[^>]{{0,300}}?type=|[^>]{{300}}))",
+    rf"<(?={_FILE_CARD}"
+    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))",
     re.IGNORECASE,
 )
-"""No usual tag is longer."""
+"""No usual tag is longer, or has another in itself, where the page may find the type. At the
+end of a text is one that goes on so in what is held back."""
 UNFINISHED_CARD = (
-    rf"<(?i:{beginnings_of('details')})|<(?i:details){_CARD_SPACE}[^>]{{0,305}}\Z"
+    rf"<(?i:{beginnings_of('details')})|<(?i:details){_CARD_SPACE}[^<>]{{0,305}}\Z"
     rf"|<(?i:{beginnings_of(_FILE_CARD)})"
 )
 """The end of a text of which it is not certain yet whether it is a card."""

@@ -23,6 +23,7 @@ CARDS = [
     '<DETAILS type="code_interpreter">',
     '<file type="html" id="../auths/signout?" />',
     f"<details {CALL}",
+    '<details <b type="tool_calls">',
 ]
 TEXTS = [
     "<details>\n<summary>More</summary>\nHidden.\n</details>",
@@ -32,6 +33,7 @@ TEXTS = [
     "1 < 2, <detail type=x>, <detailstype=x>",
     "<",
     "<detai",
+    "The <details> and <b>",
     "<details",
 ]
 DRAWN = re.compile(
