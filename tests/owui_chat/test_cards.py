@@ -5,6 +5,7 @@ import re
 import pytest
 
 from openai_responses.items import Item
+from openai_responses.loop.events import RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.cards import without_cards
 from owui_chat.citations import Citations
@@ -62,13 +63,12 @@ def grown(item: Item, kind: str, text: str, size: int) -> tuple[str, str]:
     citations = Citations()
     renderer = NativeRenderer(lambda: 0.0)
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
-    begun = {key: item[key] for key in ("id", "type") if key in item}
+    begun: Item = {"id": item["id"], "type": item["type"]}
+    run: list[RunEvent] = [ItemAdded(0, begun)]
+    run += [TextDelta(0, kind, 0, piece) for piece in pieces]
+    run.append(ItemDone(0, item))
     events: list[CitedEvent] = []
-    for event in (
-        ItemAdded(0, begun),
-        *(TextDelta(0, kind, 0, piece) for piece in pieces),
-        ItemDone(0, item),
-    ):
+    for event in run:
         events += citations.feed(event)
     chunks = [chunk for event in events for chunk in renderer.render(event)]
     deltas = [str(chunk["delta"]) for chunk in chunks if "delta" in chunk]
@@ -94,11 +94,12 @@ def test_code_draws_no_card(size: int) -> None:
     """It can end its own block; the next turn finds it again."""
     code = f'"""\n```\n{CALL}\n"""'
     outputs = [{"type": "logs", "logs": f"{CALL}\n"}]
-    item = {"type": "code_interpreter_call", "id": "ci", "code": code}
+    item: Item = {"type": "code_interpreter_call", "id": "ci", "code": code}
     item |= {"status": "completed", "outputs": outputs}
     renderer = NativeRenderer(lambda: 0.0, HostedItems)
     pieces = [code[start : start + size] for start in range(0, len(code), size)]
-    events = [ItemAdded(0, item), *(TextDelta(0, "code", 0, piece) for piece in pieces)]
+    events: list[RunEvent] = [ItemAdded(0, item)]
+    events += [TextDelta(0, "code", 0, piece) for piece in pieces]
 
     grown = [chunk for event in events for chunk in renderer.render(event)]
     ended = [*renderer.render(ItemDone(0, item))]
