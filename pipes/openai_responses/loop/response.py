@@ -122,8 +122,10 @@ from openai_responses.transport.stream import (
 )
 from openai_responses.ulid import new_ulid
 
+_ITEMS_OF_CALL = 3
+"""A thought, the call and its output. How many calls are made has limits of its own."""
 MAX_ITEMS = 4096
-"""Of an answer, with those of its earlier responses. The host looks through all items of a
+"""Of an answer, with those of its earlier responses, but for earlier calls. The host looks through all items of a
 message for each event of one: 8,000 cost 6 s of CPU, 100,000 a quarter of an hour."""
 
 
@@ -151,6 +153,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        earlier = first_index - _ITEMS_OF_CALL * len(taken_call_ids)
+        self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
         self._has_end_mark = False
@@ -418,7 +422,7 @@ class ResponseState:
         Raises AnswerTooLarge for one more than an answer may have.
         """
         position = len(self._items)
-        if self._first + position >= MAX_ITEMS:
+        if position >= self._most_items:
             raise AnswerTooLarge
         self._growing = _NO_TEXT
         self._items.append(item)
