@@ -125,8 +125,9 @@ from openai_responses.ulid import new_ulid
 _ITEMS_OF_CALL = 3
 """A thought, the call and its output. How many calls are made has limits of its own."""
 MAX_ITEMS = 4096
-"""Of an answer, with those of its earlier responses, but for earlier calls. The host looks through all items of a
-message for each event of one: 8,000 cost 6 s of CPU, 100,000 a quarter of an hour."""
+"""Of an answer, with those of its earlier responses, but for earlier calls. The host looks
+through all items of a message for each event of one: 8,000 cost 6 s of CPU, 100,000 a
+quarter of an hour."""
 
 
 class ResponseState:
