@@ -92,32 +92,10 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def _finite_number(text: str) -> float | None:
-    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
-    number = float(text)
-    return number if math.isfinite(number) else None
-
-
-FINITE_NUMBERS: Mapping[str, Any] = {
-    "parse_constant": lambda _name: None,
-    "parse_float": _finite_number,
-}
-"""For a decoder: NaN and infinite numbers become null.
-
-Python reads and writes them, others do not: with one of a server in an item, the page
-could read no event of its socket, and PostgreSQL refused to store the chat.
-"""
-
-
-def load_json(
-    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
-) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep.
-
-    `numbers` may be FINITE_NUMBERS.
-    """
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
-        value = json.loads(text, **numbers)
+        value = json.loads(text)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
@@ -3879,8 +3857,6 @@ _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,"
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
 _LONGEST_LABEL = 120
 _LONGEST_ADDRESS = 4000
-_MOST_PAGES = 200
-"""Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
 
@@ -4032,17 +4008,13 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once, the first 200.
+    """Return the addresses of the pages that a search found, each once.
 
-    The page makes links of them, so only addresses of the web are. All are in one status
-    line, which the host stores and writes again with each later one.
+    The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address) and len(address) <= _LONGEST_ADDRESS:
-            pages[address] = None
-    return list(pages)[:_MOST_PAGES]
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:

@@ -114,8 +114,6 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    SecretBytes,
-    SecretStr,
     SkipValidation,
     StrictBool,
     StrictStr,
@@ -145,32 +143,10 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def _finite_number(text: str) -> float | None:
-    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
-    number = float(text)
-    return number if math.isfinite(number) else None
-
-
-FINITE_NUMBERS: Mapping[str, Any] = {
-    "parse_constant": lambda _name: None,
-    "parse_float": _finite_number,
-}
-"""For a decoder: NaN and infinite numbers become null.
-
-Python reads and writes them, others do not: with one of a server in an item, the page
-could read no event of its socket, and PostgreSQL refused to store the chat.
-"""
-
-
-def load_json(
-    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
-) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep.
-
-    `numbers` may be FINITE_NUMBERS.
-    """
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
-        value = json.loads(text, **numbers)
+        value = json.loads(text)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
@@ -3127,8 +3103,6 @@ _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,"
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
 _LONGEST_LABEL = 120
 _LONGEST_ADDRESS = 4000
-_MOST_PAGES = 200
-"""Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
 
@@ -3280,17 +3254,13 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once, the first 200.
+    """Return the addresses of the pages that a search found, each once.
 
-    The page makes links of them, so only addresses of the web are. All are in one status
-    line, which the host stores and writes again with each later one.
+    The page makes links of them, so only addresses of the web are.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    pages: dict[str, None] = {}
-    for address in _texts([source.get("url") for source in sources]):
-        if has_web_scheme(address) and len(address) <= _LONGEST_ADDRESS:
-            pages[address] = None
-    return list(pages)[:_MOST_PAGES]
+    addresses = _texts([source.get("url") for source in sources])
+    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
 
 
 def _texts(values: object) -> list[str]:
@@ -9510,7 +9480,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-_SCAN_JSON = vars(json.JSONDecoder(strict=False, **FINITE_NUMBERS))["scan_once"]
+_SCAN_JSON = vars(json.JSONDecoder(strict=False))["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster.
 
 It takes control characters in texts, which servers leave as the model wrote them
@@ -11209,8 +11179,6 @@ Servers repeat what they refuse, as FastAPI does in its `detail`."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
-_MAX_LABEL = 100
-"""Characters of the type of a body that are read."""
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
@@ -11267,9 +11235,7 @@ class HttpResponse:
         self.is_read = self.is_read and not begin  # what was read ahead still comes
         if begin.startswith(_FIELDS):
             return True
-        # aiohttp reads the label as that of a mail: 60 kB of quotes took 28 s (3.14.5).
-        label = self._response.headers.get("Content-Type", "")[:_MAX_LABEL]
-        is_labeled = label.partition(";")[0].strip().lower() == "text/event-stream"
+        is_labeled = self._response.content_type == "text/event-stream"
         return is_labeled and not begin.startswith((b"{", b"[", b"<"))
 
     async def read_any(self) -> bytes:
@@ -11351,7 +11317,7 @@ class HttpResponse:
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
         try:
-            return load_json(body, FINITE_NUMBERS)
+            return load_json(body)
         except ValueError:
             # A proxy may cut a body and state the length of what is left.
             is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
@@ -12734,9 +12700,8 @@ async def _call_tool(
     """Return the result of a tool.
 
     It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
-    tool that raises anything, or cancels itself, has failed and does not end the run:
-    libraries in Rust raise a BaseException where they panic, and asyncio ends the server
-    with a KeyboardInterrupt. Only the cancellation of our own task does.
+    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
+    Only the cancellation of our own task does.
     """
     name = ready.name
     limits = toolset.limits
@@ -12748,25 +12713,20 @@ async def _call_tool(
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
-    except BaseException as error:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         cause = type(error).__name__
-        with suppress(BaseException):  # it is not ours: its text may not even work
+        with suppress(Exception):  # it is not ours: its text may not even work
             text = str(error).strip()
             cause = f"{cause}: {text}" if text else cause
         toolset.log(f"the tool {name} raised {cause}")
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
-
-
-def is_out_of_time(error: BaseException) -> bool:
-    """Say whether a tool raised because its time was over, and not because it failed."""
-    return isinstance(error, TimeoutError | asyncio.CancelledError)
 
 
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
@@ -13443,13 +13403,6 @@ def without_repetitions(items: Iterable[Item]) -> list[Item]:
 # --------------------------------------------------------------------------------------
 
 
-_ITEMS_OF_CALL = 3
-"""A thought, the call and its output. How many calls are made has limits of its own."""
-MAX_ITEMS = 4096
-"""Of an answer, with those of its earlier responses, but for earlier calls. The host looks through all items of a
-message for each event of one: 8,000 cost 6 s of CPU, 100,000 a quarter of an hour."""
-
-
 class ResponseState:
     """One response, from its first event to its last.
 
@@ -13474,8 +13427,6 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
-        earlier = first_index - _ITEMS_OF_CALL * len(taken_call_ids)
-        self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
         self._has_end_mark = False
@@ -13738,13 +13689,8 @@ class ResponseState:
         return position if is_same and goes_on else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known.
-
-        Raises AnswerTooLarge for one more than an answer may have.
-        """
+        """Open an item, and show what came for it before it was known."""
         position = len(self._items)
-        if position >= self._most_items:
-            raise AnswerTooLarge
         self._growing = _NO_TEXT
         self._items.append(item)
         self._types.add(item_type(item))
@@ -13957,11 +13903,7 @@ class ResponseState:
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
-        try:
-            events = self._end_items(event)
-        except AnswerTooLarge:
-            self.ending = None  # it is not read to its end
-            raise
+        events = self._end_items(event)
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
@@ -15032,7 +14974,7 @@ class _StreamReader:
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | AnswerTooLarge | None = None
+        self._unreadable: UnreadableAnswer | None = None
         """Why the rest of the batch is not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
@@ -15043,10 +14985,8 @@ class _StreamReader:
         self._has_text = False
         """Whether a delta of a text has come."""
 
-    async def read_batch(
-        self,
-    ) -> tuple[list[RunEvent], UnreadableAnswer | AnswerTooLarge | None]:
-        """Wait for bytes; return their run events, up to what is not read, and why."""
+    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
+        """Wait for bytes; return their run events, up to what is of another API."""
         began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
@@ -15103,18 +15043,11 @@ class _StreamReader:
         return self._feed([*self._decoder.feed(rest), *self._decoder.close()])
 
     def _feed(self, batch: Sequence[ServerSentEvent]) -> list[RunEvent]:
-        """Return the run events of `batch`, up to the first that is not read.
-
-        That is one of another API, or one with more items than an answer may have.
-        """
+        """Return the run events of `batch`, up to the first one of another API."""
         self._unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
-            try:
-                run_events += self._response.feed(event)
-            except AnswerTooLarge as error:
-                self._unreadable = error
-                break
+            run_events += self._response.feed(event)
         return run_events
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
@@ -16895,52 +16828,6 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.cards
-#
-# Cards in texts: what the page would draw as a call that was made.
-#
-# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
-# in its thought, or in its code after what ends the block, as it draws its own cards, and
-# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
-# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
-# that the model has read may have it write one. Only the host says that a call was made, so
-# such a text gets a space that makes it a text. HTML's own `<details>`, and
-# `<details open>`, have no type.
-# --------------------------------------------------------------------------------------
-
-
-def beginnings_of(text: str) -> str:
-    """Return the pattern of all beginnings of a text, up to the end of the string."""
-    pattern = ""
-    for letter in reversed(text):
-        pattern = f"(?:{letter}{pattern})?"
-    return rf"{pattern}\Z"
-
-
-_CARD_SPACE = r"[\s\ufeff]"
-"""What JavaScript takes for a space: one more than Python."""
-_FILE_CARD = 'file type="html"'
-_FORGED_CARD = re.compile(
-    rf"<(?={_FILE_CARD}"
-    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))",
-    re.IGNORECASE,
-)
-"""No usual tag is longer, or has another in itself, where the page may find the type. At the
-end of a text is one that goes on so in what is held back."""
-UNFINISHED_CARD = (
-    rf"<(?i:{beginnings_of('details')})|<(?i:details){_CARD_SPACE}[^<>]{{0,305}}\Z"
-    rf"|<(?i:{beginnings_of(_FILE_CARD)})"
-)
-"""The end of a text of which it is not certain yet whether it is a card."""
-OPEN_CARD = re.compile(UNFINISHED_CARD)
-
-
-def without_cards(text: str) -> str:
-    """Return a text of which the page draws no card; a second pass finds nothing new."""
-    return _FORGED_CARD.sub("< ", text) if "<" in text else text
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.file_names
 #
 # The name and the type under which a file of a model or a tool is stored.
@@ -17309,11 +17196,19 @@ _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\
 """Every alternative begins with one, too."""
 
 
+def _beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
 _MARK_BEGINS = "\ue200"
 _IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
-    rf"\?{beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{beginnings_of(_TRACKED)}"
+    rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
     rf"|\ue200{_IN_MARK}\Z"
 )
 _TRACKING = re.compile(
@@ -17322,7 +17217,7 @@ _TRACKING = re.compile(
 """And where a model cites by names of its own (`turn0search0`), in characters that no
 page draws. Other marks of these characters have words of the answer."""
 
-_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}|{UNFINISHED_CARD}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may become what is not shown."""
 
@@ -17465,7 +17360,6 @@ class Citations:
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
-        text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
         return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
 
@@ -17530,7 +17424,7 @@ class Citations:
         if _TRACKED not in text:
             if text:
                 growing.last_number = ""
-            return without_cards(strip_tracking(text))
+            return strip_tracking(text)
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
         # The number that the edited text ends with. If all of the text repeats the number
         # in front of it, that one is still the last.
@@ -17539,7 +17433,7 @@ class Citations:
             growing.last_number = ""
         elif numbers:
             growing.last_number = numbers[-1]
-        return without_cards(strip_tracking(_apply_edits(text, edits)))
+        return strip_tracking(_apply_edits(text, edits))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
@@ -17578,7 +17472,7 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations and _TRACKED not in text:
-            return without_cards(strip_tracking(text))
+            return strip_tracking(text)
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -17597,9 +17491,7 @@ class Citations:
                 mark = _MARK.match(text, start)
                 begin, end = mark.span() if mark else (end, end)
                 edits.append(_Edit(begin, end, self._number(key)))
-        return without_cards(
-            strip_tracking(_apply_edits(text, _without_repeats(edits)))
-        )
+        return strip_tracking(_apply_edits(text, _without_repeats(edits)))
 
     def _number(self, key: str) -> str:
         """Return the number of a source in brackets; a new one waits to be shown.
@@ -18288,9 +18180,8 @@ def replay_code(item: JsonObject, printed: str) -> str:
 
     It is found again in what the host has stored, so it has nothing else.
     """
-    code = without_cards(UNSTORED.sub("", str(item.get("code") or "")))
+    code = UNSTORED.sub("", str(item.get("code") or ""))
     output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
-    output = without_cards(output)
     if not output:
         return code
     return f"{code}\n```\n```text\n{output}"
@@ -18541,7 +18432,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
-            text = without_cards("\n\n".join(part_text(part) for part in parts))
+            text = "\n\n".join(part_text(part) for part in parts)
             shown[key] = [{**parts[0], "text": text}]
     return shown
 
@@ -18901,9 +18792,6 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
-_MOST_STATUS_LINES = 200
-"""Of an answer. For each the host writes the message with all its lines, and the chat
-(models/chats.py:1417 of 0.12.4)."""
 _FEW_ARGUMENTS = 500
 """Characters. A card shows arguments to those who open it while they are written. Each
 event costs the host what a text does, and the end of a call has all of them."""
@@ -18919,8 +18807,6 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
-    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
-    """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -18980,8 +18866,6 @@ class NativeRenderer:
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
-        self._has_ended = False
-        self._status_lines = 0
         self._notes = 0
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
@@ -18995,20 +18879,7 @@ class NativeRenderer:
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events.
-
-        A server's items may cause status lines without end; those of the end always come.
-        """
-        self._has_ended = self._has_ended or isinstance(event, RunDone)
-        for chunk in self._chunks_of(event):
-            if "event" in chunk and chunk["event"]["type"] == "status":
-                self._status_lines += 1
-                if self._status_lines > _MOST_STATUS_LINES and not self._has_ended:
-                    continue
-            yield chunk
-
-    def _chunks_of(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks for an event, with all its status lines."""
+        """Yield the chunks to send; `citations` has put the shown texts into events."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
@@ -19175,7 +19046,6 @@ class NativeRenderer:
         thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
-            text = without_cards(thought.held.feed(text))
             if thought.ends < _MOST_ENDS:
                 self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")
@@ -21253,7 +21123,6 @@ class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
-        self._held = HoldbackBuffer(OPEN_CARD)
 
     def render(self, event: RunEvent) -> Chunks:
         match event:
@@ -21262,9 +21131,7 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
-                text = without_cards(self._held.feed(event.text))
-                if text:
-                    yield self._shown.grow(self._host_index, event.kind, text)
+                yield self._shown.grow(self._host_index, event.kind, event.text)
             case ItemDone():
                 yield self._shown.end(self._host_index, code_host_item(event.item))
                 yield from self._shown.add_files(event.card)
@@ -25213,16 +25080,17 @@ class GuardedTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
-        The loop ends a call that takes too long with a CancelledError; a tool's own time
-        limit raises a TimeoutError.
+        The loop ends a call that takes too long with a CancelledError, which is no
+        Exception; a tool's own time limit raises a TimeoutError.
         """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         try:
             return await self._tools.call(name, arguments)
-        except BaseException as error:
-            if not is_out_of_time(error):
-                self._failed.add(self._signature(name, arguments))
+        except TimeoutError:
+            raise
+        except (Exception, SystemExit):
+            self._failed.add(self._signature(name, arguments))
             raise
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -31689,9 +31557,7 @@ def function_names(wrapped: object) -> list[str]:
     return names
 
 
-_NAMES_SECRET = re.compile(
-    "key|token|secret|passw|pwd|credential|cookie|bearer|auth(?!or)", re.IGNORECASE
-)
+_NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
 
 
 def tool_secrets(wrapped: object) -> list[str]:
@@ -31709,42 +31575,13 @@ def tool_secrets(wrapped: object) -> list[str]:
         value_at(given, "__user__", "valves"),
     ):
         fields = getattr(type(valves), "model_fields", {})
-        # Those of the user may be a dict: functions hand on what they were given.
-        named = (
-            valves if isinstance(valves, Mapping) else getattr(valves, "__dict__", {})
-        )
-        for name, value in named.items():
+        for name, value in getattr(valves, "__dict__", {}).items():
             extra = getattr(fields.get(name), "json_schema_extra", None)
             is_hidden = value_at(extra, "input", "type") == "password"
-            is_secret = is_hidden or bool(_NAMES_SECRET.search(str(name)))
-            secrets += _secrets_in(value, _LEVELS_OF_A_VALVE, is_secret=is_secret)
+            is_secret = is_hidden or bool(_NAMES_SECRET.search(name))
+            if isinstance(value, str) and is_secret:
+                secrets.append(value)
     return secrets
-
-
-_LEVELS_OF_A_VALVE = 5
-"""Of a valve: a table of accounts has three."""
-
-
-def _secrets_in(value: object, levels: int, *, is_secret: bool) -> Iterator[str]:
-    """Yield the texts in a valve that have a secret name, and those of pydantic."""
-    if isinstance(value, SecretStr | SecretBytes):
-        value = value.get_secret_value()
-        is_secret = True
-    if isinstance(value, bytes):
-        value = value.decode(errors="replace")
-    if isinstance(value, str):
-        if is_secret:
-            yield value
-    elif isinstance(value, BaseModel):
-        inside = vars(value)
-        yield from _secrets_in(inside, levels, is_secret=is_secret)
-    elif isinstance(value, Mapping) and levels:
-        for name, inner in value.items():
-            is_named = is_secret or bool(_NAMES_SECRET.search(str(name)))
-            yield from _secrets_in(inner, levels - 1, is_secret=is_named)
-    elif isinstance(value, list | tuple | set | frozenset) and levels:
-        for inner in value:
-            yield from _secrets_in(inner, levels - 1, is_secret=is_secret)
 
 
 def is_blocking(function: HostFunction) -> bool:
@@ -32303,7 +32140,7 @@ class HostTools:
         async with self._task_list if is_about_list else turn:
             try:
                 result = await self._run_tool(own, tool, params)
-            except BaseException:
+            except (Exception, SystemExit):
                 for secret in tool_secrets(tool.get("callable")):
                     self._hide(secret)
                 raise

@@ -89,32 +89,10 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def _finite_number(text: str) -> float | None:
-    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
-    number = float(text)
-    return number if math.isfinite(number) else None
-
-
-FINITE_NUMBERS: Mapping[str, Any] = {
-    "parse_constant": lambda _name: None,
-    "parse_float": _finite_number,
-}
-"""For a decoder: NaN and infinite numbers become null.
-
-Python reads and writes them, others do not: with one of a server in an item, the page
-could read no event of its socket, and PostgreSQL refused to store the chat.
-"""
-
-
-def load_json(
-    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
-) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep.
-
-    `numbers` may be FINITE_NUMBERS.
-    """
+def load_json(text: str | bytes | bytearray) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
     with suppress(RecursionError):
-        value = json.loads(text, **numbers)
+        value = json.loads(text)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
@@ -1896,9 +1874,6 @@ _ISOLATION_OPTIONS = (
 )
 _HOST_DISKS = "/proc/fs"
 """It names servers of files and their users; `/proc/cmdline` may hold keys, too."""
-_HOST_LOCKS = "/proc/locks"
-"""Whoever reads it holds up the locks of all files of the host: in a loop, each lock took
-13 times as long."""
 _DEVICES = ("null", "random", "urandom")
 """Not `zero`: mapped, it is the shared memory that the filter refuses."""
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
@@ -1963,8 +1938,6 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         if os.path.isdir(_HOST_DISKS):
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
-        if os.path.exists(_HOST_LOCKS):
-            yield from ("--ro-bind", "/dev/null", _HOST_LOCKS)
         for name in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
