@@ -526,6 +526,8 @@ _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,"
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
 _LONGEST_LABEL = 120
 _LONGEST_ADDRESS = 4000
+_MOST_PAGES = 200
+"""Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
 
@@ -677,13 +679,17 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once.
+    """Return the addresses of the pages that a search found, each once, the first 200.
 
-    The page makes links of them, so only addresses of the web are.
+    The page makes links of them, so only addresses of the web are. All are in one status
+    line, which the host stores and writes again with each later one.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
+    pages: dict[str, None] = {}
+    for address in _texts([source.get("url") for source in sources]):
+        if has_web_scheme(address) and len(address) <= _LONGEST_ADDRESS:
+            pages[address] = None
+    return list(pages)[:_MOST_PAGES]
 
 
 def _texts(values: object) -> list[str]:

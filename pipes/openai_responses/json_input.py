@@ -1,9 +1,11 @@
 """JSON that others wrote, which may be invalid, and JSON that is sent."""
 
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 from pydantic import ConfigDict, TypeAdapter
@@ -19,10 +21,32 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+def _finite_number(text: str) -> float | None:
+    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+FINITE_NUMBERS: Mapping[str, Any] = {
+    "parse_constant": lambda _name: None,
+    "parse_float": _finite_number,
+}
+"""For a decoder: NaN and infinite numbers become null.
+
+Python reads and writes them, others do not: with one of a server in an item, the page
+could read no event of its socket, and PostgreSQL refused to store the chat.
+"""
+
+
+def load_json(
+    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep.
+
+    `numbers` may be FINITE_NUMBERS.
+    """
     with suppress(RecursionError):
-        value = json.loads(text)
+        value = json.loads(text, **numbers)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value

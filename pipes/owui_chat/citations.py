@@ -37,6 +37,7 @@ from openai_responses.items import (
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
+from owui_chat.cards import UNFINISHED_CARD, beginnings_of, without_cards
 from owui_chat.events import CitedEvent, SourceCited
 from owui_chat.file_names import shorten_name
 from owui_chat.files import link_files
@@ -65,19 +66,11 @@ _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\
 """Every alternative begins with one, too."""
 
 
-def _beginnings_of(text: str) -> str:
-    """Return the pattern of all beginnings of a text, up to the end of the string."""
-    pattern = ""
-    for letter in reversed(text):
-        pattern = f"(?:{letter}{pattern})?"
-    return rf"{pattern}\Z"
-
-
 _MARK_BEGINS = "\ue200"
 _IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
-    rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+    rf"\?{beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{beginnings_of(_TRACKED)}"
     rf"|\ue200{_IN_MARK}\Z"
 )
 _TRACKING = re.compile(
@@ -86,7 +79,7 @@ _TRACKING = re.compile(
 """And where a model cites by names of its own (`turn0search0`), in characters that no
 page draws. Other marks of these characters have words of the answer."""
 
-_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}|{UNFINISHED_CARD}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may become what is not shown."""
 
@@ -229,6 +222,7 @@ class Citations:
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
+        text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
         return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
 
@@ -293,7 +287,7 @@ class Citations:
         if _TRACKED not in text:
             if text:
                 growing.last_number = ""
-            return strip_tracking(text)
+            return without_cards(strip_tracking(text))
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
         # The number that the edited text ends with. If all of the text repeats the number
         # in front of it, that one is still the last.
@@ -302,7 +296,7 @@ class Citations:
             growing.last_number = ""
         elif numbers:
             growing.last_number = numbers[-1]
-        return strip_tracking(_apply_edits(text, edits))
+        return without_cards(strip_tracking(_apply_edits(text, edits)))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
@@ -341,7 +335,7 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations and _TRACKED not in text:
-            return strip_tracking(text)
+            return without_cards(strip_tracking(text))
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -360,7 +354,9 @@ class Citations:
                 mark = _MARK.match(text, start)
                 begin, end = mark.span() if mark else (end, end)
                 edits.append(_Edit(begin, end, self._number(key)))
-        return strip_tracking(_apply_edits(text, _without_repeats(edits)))
+        return without_cards(
+            strip_tracking(_apply_edits(text, _without_repeats(edits)))
+        )
 
     def _number(self, key: str) -> str:
         """Return the number of a source in brackets; a new one waits to be shown.

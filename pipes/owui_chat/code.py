@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item, code_output
 from openai_responses.json_input import JsonObject
+from owui_chat.cards import without_cards
 from owui_chat.host_tools import UNSTORED
 
 CODE_CARD = "open_webui:code_interpreter"
@@ -35,8 +36,9 @@ def replay_code(item: JsonObject, printed: str) -> str:
 
     It is found again in what the host has stored, so it has nothing else.
     """
-    code = UNSTORED.sub("", str(item.get("code") or ""))
+    code = without_cards(UNSTORED.sub("", str(item.get("code") or "")))
     output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
+    output = without_cards(output)
     if not output:
         return code
     return f"{code}\n```\n```text\n{output}"

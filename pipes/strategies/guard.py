@@ -18,6 +18,7 @@ from openai_responses.loop.tools import (
     Judgment,
     ToolResult,
     Verdict,
+    is_out_of_time,
     read_arguments,
 )
 
@@ -95,17 +96,16 @@ class GuardedTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
-        The loop ends a call that takes too long with a CancelledError, which is no
-        Exception; a tool's own time limit raises a TimeoutError.
+        The loop ends a call that takes too long with a CancelledError; a tool's own time
+        limit raises a TimeoutError.
         """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         try:
             return await self._tools.call(name, arguments)
-        except TimeoutError:
-            raise
-        except (Exception, SystemExit):
-            self._failed.add(self._signature(name, arguments))
+        except BaseException as error:
+            if not is_out_of_time(error):
+                self._failed.add(self._signature(name, arguments))
             raise
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:

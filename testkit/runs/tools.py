@@ -32,6 +32,20 @@ async def exiting(_: Json) -> str:
     raise SystemExit(CANARY)
 
 
+async def interrupting(_: Json) -> str:
+    """End the server, as asyncio does for it."""
+    raise KeyboardInterrupt(CANARY)
+
+
+class PanicException(BaseException):
+    """What libraries in Rust raise; no Exception, so that no one goes on."""
+
+
+async def panicking(_: Json) -> str:
+    """Fail inside of such a library."""
+    raise PanicException(CANARY)
+
+
 async def cancelling(_: Json) -> str:
     """Cancel itself, as the scopes of other libraries do."""
     raise asyncio.CancelledError(CANARY)

@@ -72,7 +72,8 @@ for folder, _, files in os.walk("/proc/sys"):
 """,
         [True, []],
     ),
-    # Servers of files with their users, and what the host was started with.
+    # Servers of files with their users, what the host was started with, and what stops
+    # the locks of the host while it is read.
     "no setting of the host": (
         """
 import glob, os
@@ -81,9 +82,10 @@ def reads(path):
         return bool(open(path).read())
     except OSError:
         return False
-[reads("/proc/cmdline"), glob.glob("/proc/fs/*")]
+devices = {os.stat(name).st_rdev for name in ("/proc/locks", "/dev/null")}
+[reads("/proc/cmdline"), glob.glob("/proc/fs/*"), len(devices)]
 """,
-        [False, []],
+        [False, [], 1],
     ),
     # Otherwise what they hold would be limited by nothing.
     "two folders to write in": (

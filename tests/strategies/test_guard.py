@@ -29,6 +29,7 @@ from runs.tools import (
     endless,
     exiting,
     out_of_time,
+    panicking,
 )
 from strategies.guard import TOOL_FAILED_TEXT, GuardedTools
 from strategies.parameters import StrategyParameters
@@ -160,6 +161,7 @@ class Bench:
         self.inner = FailingTools(
             breaking=breaking,
             exiting=exiting,
+            panicking=panicking,
             cancelling=cancelling,
             out_of_time=out_of_time,
             endless=endless,
@@ -211,7 +213,7 @@ def test_r20_any_exception_has_the_same_first_line(name: str) -> None:
     assert CANARY in bench.logged[0]
 
 
-@pytest.mark.parametrize("name", ["breaking", "exiting"])
+@pytest.mark.parametrize("name", ["breaking", "exiting", "panicking"])
 def test_r21_call_that_raised_is_not_made_again(name: str) -> None:
     """In any order of its arguments; a null that stands for nothing makes no other."""
     once = '{"city": "Bern", "days": 2}'

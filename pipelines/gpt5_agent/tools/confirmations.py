@@ -71,23 +71,37 @@ _ROW_GOES_ON = re.compile("s?(?![a-z])")
 """What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
-    "account|address|b?cc|bucket|channel|collection|database|directory|domain|email|"
-    "file|filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
-    "repository|room|schema|server|table|target|title|to|uri|url|user|username|"
-    "workspace"
+    "(?:account|address|b?cc|beneficiary|branch|bucket|channel|collection|contact|"
+    "customer|database|dest|destination|device|directory|domain|email|file|filename|"
+    "folder|group|host|iban|id|index|key|link|member|mobile|name|number|path|payee|phone|"
+    "project|receiver|recipient|repo|repository|room|schema|server|table|target|team|"
+    "title|uri|url|user|username|wallet|workspace)(?:e?s)?|"
+    "to|addressees?|beneficiaries|directories|indices|repositories"
 )
-"""Words in the name of an argument that says what a tool works on."""
+"""Words in the name of an argument that says what a tool works on, or who gets it."""
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that say what a tool works on."""
-    target: dict[str, Any] = {}
-    for name, value in arguments.items():
-        words = _split_name(name)
-        is_target = any(_TARGET_WORD.fullmatch(word) for word in words)
-        if is_target and value is not None:
-            target[name] = value
-    return target
+    """Return the arguments that say what a tool works on, or have such a part."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and _names_target(name, value)
+    }
+
+
+def _names_target(name: str, value: Any) -> bool:
+    """Say whether an argument, or a part of it, is named as a target.
+
+    `{"title": "Hi", "message": {"to": "bo"}}` has two.
+    """
+    if any(_TARGET_WORD.fullmatch(word) for word in _split_name(name)):
+        return True
+    if isinstance(value, Mapping):
+        return any(_names_target(part, inner) for part, inner in value.items())
+    if isinstance(value, list):
+        return any(_names_target("", inner) for inner in value)
+    return False
 
 
 MAX_QUESTIONS = 3

@@ -435,7 +435,7 @@ class _StreamReader:
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | None = None
+        self._unreadable: UnreadableAnswer | AnswerTooLarge | None = None
         """Why the rest of the batch is not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
@@ -446,8 +446,10 @@ class _StreamReader:
         self._has_text = False
         """Whether a delta of a text has come."""
 
-    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
-        """Wait for bytes; return their run events, up to what is of another API."""
+    async def read_batch(
+        self,
+    ) -> tuple[list[RunEvent], UnreadableAnswer | AnswerTooLarge | None]:
+        """Wait for bytes; return their run events, up to what is not read, and why."""
         began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
@@ -504,11 +506,18 @@ class _StreamReader:
         return self._feed([*self._decoder.feed(rest), *self._decoder.close()])
 
     def _feed(self, batch: Sequence[ServerSentEvent]) -> list[RunEvent]:
-        """Return the run events of `batch`, up to the first one of another API."""
+        """Return the run events of `batch`, up to the first that is not read.
+
+        That is one of another API, or one with more items than an answer may have.
+        """
         self._unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
-            run_events += self._response.feed(event)
+            try:
+                run_events += self._response.feed(event)
+            except AnswerTooLarge as error:
+                self._unreadable = error
+                break
         return run_events
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:

@@ -57,7 +57,12 @@ from openai_responses.endings import (
     ending_of_failure,
     ending_of_incomplete,
 )
-from openai_responses.errors import CONTENT_FILTER, ApiError, read_api_error
+from openai_responses.errors import (
+    CONTENT_FILTER,
+    AnswerTooLarge,
+    ApiError,
+    read_api_error,
+)
 from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
@@ -117,6 +122,13 @@ from openai_responses.transport.stream import (
 )
 from openai_responses.ulid import new_ulid
 
+_ITEMS_OF_CALL = 3
+"""A thought, the call and its output. How many calls are made has limits of its own."""
+MAX_ITEMS = 4096
+"""Of an answer, with those of its earlier responses, but for earlier calls. The host looks
+through all items of a message for each event of one: 8,000 cost 6 s of CPU, 100,000 a
+quarter of an hour."""
+
 
 class ResponseState:
     """One response, from its first event to its last.
@@ -142,6 +154,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        earlier = first_index - _ITEMS_OF_CALL * len(taken_call_ids)
+        self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
         self._has_end_mark = False
@@ -404,8 +418,13 @@ class ResponseState:
         return position if is_same and goes_on else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known."""
+        """Open an item, and show what came for it before it was known.
+
+        Raises AnswerTooLarge for one more than an answer may have.
+        """
         position = len(self._items)
+        if position >= self._most_items:
+            raise AnswerTooLarge
         self._growing = _NO_TEXT
         self._items.append(item)
         self._types.add(item_type(item))
@@ -618,7 +637,11 @@ class ResponseState:
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
-        events = self._end_items(event)
+        try:
+            events = self._end_items(event)
+        except AnswerTooLarge:
+            self.ending = None  # it is not read to its end
+            raise
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/

@@ -552,8 +552,9 @@ async def _call_tool(
     """Return the result of a tool.
 
     It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
-    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
-    Only the cancellation of our own task does.
+    tool that raises anything, or cancels itself, has failed and does not end the run:
+    libraries in Rust raise a BaseException where they panic, and asyncio ends the server
+    with a KeyboardInterrupt. Only the cancellation of our own task does.
     """
     name = ready.name
     limits = toolset.limits
@@ -565,20 +566,25 @@ async def _call_tool(
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
+    except BaseException as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         cause = type(error).__name__
-        with suppress(Exception):  # it is not ours: its text may not even work
+        with suppress(BaseException):  # it is not ours: its text may not even work
             text = str(error).strip()
             cause = f"{cause}: {text}" if text else cause
         toolset.log(f"the tool {name} raised {cause}")
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+def is_out_of_time(error: BaseException) -> bool:
+    """Say whether a tool raised because its time was over, and not because it failed."""
+    return isinstance(error, TimeoutError | asyncio.CancelledError)
 
 
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:

@@ -37,7 +37,8 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from owui_chat.citations import strip_tracking
+from owui_chat.cards import OPEN_CARD, without_cards
+from owui_chat.citations import HoldbackBuffer, strip_tracking
 from owui_chat.code import code_host_item, replay_code
 from owui_chat.render.chunks import Chunks, host_event, status_chunk
 from owui_chat.render.items import OutputItems, output_host_item
@@ -147,6 +148,7 @@ class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
+        self._held = HoldbackBuffer(OPEN_CARD)
 
     def render(self, event: RunEvent) -> Chunks:
         match event:
@@ -155,7 +157,9 @@ class _CodeHostItem(_HostedItem):
                 yield self._shown.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
-                yield self._shown.grow(self._host_index, event.kind, event.text)
+                text = without_cards(self._held.feed(event.text))
+                if text:
+                    yield self._shown.grow(self._host_index, event.kind, text)
             case ItemDone():
                 yield self._shown.end(self._host_index, code_host_item(event.item))
                 yield from self._shown.add_files(event.card)

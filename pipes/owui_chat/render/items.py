@@ -41,6 +41,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import ToolOutput
+from owui_chat.cards import without_cards
 from owui_chat.events import StoredRecord, TurnDetails
 from owui_chat.kept_summaries import omit_shown_summaries
 from owui_chat.render.chunks import Chunk, Chunks, host_event
@@ -110,7 +111,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
-            text = "\n\n".join(part_text(part) for part in parts)
+            text = without_cards("\n\n".join(part_text(part) for part in parts))
             shown[key] = [{**parts[0], "text": text}]
     return shown
 

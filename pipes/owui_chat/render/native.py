@@ -28,6 +28,8 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.answers import closing_commentary
+from owui_chat.cards import OPEN_CARD, without_cards
+from owui_chat.citations import HoldbackBuffer
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
 from owui_chat.events import (
@@ -83,6 +85,9 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
+_MOST_STATUS_LINES = 200
+"""Of an answer. For each the host writes the message with all its lines, and the chat
+(models/chats.py:1417 of 0.12.4)."""
 _FEW_ARGUMENTS = 500
 """Characters. A card shows arguments to those who open it while they are written. Each
 event costs the host what a text does, and the end of a call has all of them."""
@@ -98,6 +103,8 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
+    """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -157,6 +164,8 @@ class NativeRenderer:
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
+        self._has_ended = False
+        self._status_lines = 0
         self._notes = 0
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
@@ -170,7 +179,20 @@ class NativeRenderer:
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
+        """Yield the chunks to send; `citations` has put the shown texts into events.
+
+        A server's items may cause status lines without end; those of the end always come.
+        """
+        self._has_ended = self._has_ended or isinstance(event, RunDone)
+        for chunk in self._chunks_of(event):
+            if "event" in chunk and chunk["event"]["type"] == "status":
+                self._status_lines += 1
+                if self._status_lines > _MOST_STATUS_LINES and not self._has_ended:
+                    continue
+            yield chunk
+
+    def _chunks_of(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for an event, with all its status lines."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
@@ -337,6 +359,7 @@ class NativeRenderer:
         thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
+            text = without_cards(thought.held.feed(text))
             if thought.ends < _MOST_ENDS:
                 self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")

@@ -5,9 +5,11 @@ Every assumption about a function that is not ours is made here.
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
+
+from pydantic import BaseModel, SecretBytes, SecretStr
 
 from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.spending import Pause
@@ -28,7 +30,9 @@ def function_names(wrapped: object) -> list[str]:
     return names
 
 
-_NAMES_SECRET = re.compile("key|token|secret|passw", re.IGNORECASE)
+_NAMES_SECRET = re.compile(
+    "key|token|secret|passw|pwd|credential|cookie|bearer|auth(?!or)", re.IGNORECASE
+)
 
 
 def tool_secrets(wrapped: object) -> list[str]:
@@ -46,13 +50,42 @@ def tool_secrets(wrapped: object) -> list[str]:
         value_at(given, "__user__", "valves"),
     ):
         fields = getattr(type(valves), "model_fields", {})
-        for name, value in getattr(valves, "__dict__", {}).items():
+        # Those of the user may be a dict: functions hand on what they were given.
+        named = (
+            valves if isinstance(valves, Mapping) else getattr(valves, "__dict__", {})
+        )
+        for name, value in named.items():
             extra = getattr(fields.get(name), "json_schema_extra", None)
             is_hidden = value_at(extra, "input", "type") == "password"
-            is_secret = is_hidden or bool(_NAMES_SECRET.search(name))
-            if isinstance(value, str) and is_secret:
-                secrets.append(value)
+            is_secret = is_hidden or bool(_NAMES_SECRET.search(str(name)))
+            secrets += _secrets_in(value, _LEVELS_OF_A_VALVE, is_secret=is_secret)
     return secrets
+
+
+_LEVELS_OF_A_VALVE = 5
+"""Of a valve: a table of accounts has three."""
+
+
+def _secrets_in(value: object, levels: int, *, is_secret: bool) -> Iterator[str]:
+    """Yield the texts in a valve that have a secret name, and those of pydantic."""
+    if isinstance(value, SecretStr | SecretBytes):
+        value = value.get_secret_value()
+        is_secret = True
+    if isinstance(value, bytes):
+        value = value.decode(errors="replace")
+    if isinstance(value, str):
+        if is_secret:
+            yield value
+    elif isinstance(value, BaseModel):
+        inside = vars(value)
+        yield from _secrets_in(inside, levels, is_secret=is_secret)
+    elif isinstance(value, Mapping) and levels:
+        for name, inner in value.items():
+            is_named = is_secret or bool(_NAMES_SECRET.search(str(name)))
+            yield from _secrets_in(inner, levels - 1, is_secret=is_named)
+    elif isinstance(value, list | tuple | set | frozenset) and levels:
+        for inner in value:
+            yield from _secrets_in(inner, levels - 1, is_secret=is_secret)
 
 
 def is_blocking(function: HostFunction) -> bool:

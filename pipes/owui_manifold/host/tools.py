@@ -208,7 +208,7 @@ class HostTools:
         async with self._task_list if is_about_list else turn:
             try:
                 result = await self._run_tool(own, tool, params)
-            except (Exception, SystemExit):
+            except BaseException:
                 for secret in tool_secrets(tool.get("callable")):
                     self._hide(secret)
                 raise

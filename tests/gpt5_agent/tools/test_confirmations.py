@@ -249,6 +249,23 @@ def test_permission_is_bound_to_chat_tool_and_target() -> None:
     assert compute_permission("u/c", "run", {"code": "2", "verbose": True}) == free
 
 
+@pytest.mark.parametrize(
+    ("approved", "other"),
+    [
+        ({"title": "Hi", "phone": "1"}, {"title": "Hi", "phone": "2"}),
+        ({"title": "Hi", "urls": ["a"]}, {"title": "Hi", "urls": ["a", "b"]}),
+        ({"account": "me", "iban": "1"}, {"account": "me", "iban": "2"}),
+        ({"id": 1, "message": {"to": "bo"}}, {"id": 1, "message": {"to": "eve"}}),
+        ({"id": 1, "rows": [{"userIds": [1]}]}, {"id": 1, "rows": [{"userIds": [2]}]}),
+    ],
+)
+def test_permission_is_bound_to_who_gets_it(approved: Json, other: Json) -> None:
+    """Whatever the argument is called, and in whatever part of the arguments."""
+    permission = compute_permission("u/c", "send", approved)
+    assert compute_permission("u/c", "send", other) != permission
+    assert compute_permission("u/c", "send", {**approved, "text": None}) == permission
+
+
 def test_questions_are_taken_out_of_the_chat() -> None:
     message, _ = asked(CALL)
     own = {"id": "call_9", "type": "function", "function": {"name": "ask_user"}}

@@ -13,12 +13,13 @@ from openai_responses.causes import MISALIGNMENT
 from openai_responses.endpoint import Compatibility, Endpoint
 from openai_responses.errors import ConnectionFailed
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
+from openai_responses.loop.response import MAX_ITEMS
 from openai_responses.loop.run import run
 from openai_responses.requests.build import ResponsesRequest, strict_payload
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections, HttpResponse
 from openai_responses.transport.deadlines import Deadlines, Timeouts
-from openai_responses.transport.stream import ItemDone, ServerSentEvent
+from openai_responses.transport.stream import ItemAdded, ItemDone, ServerSentEvent
 from runs.against_server import AT_ONCE, Runs, asking, end_of, report
 from runs.log import log_of
 from simulator import Simulator
@@ -347,6 +348,48 @@ async def test_weight_counts_values(runs: Runs) -> None:
     assert len(text) < MEGABYTE
     told = await runs.against(streaming(text), within=small())
     assert TOO_LARGE in told.ending.message
+
+
+def searches(count: int) -> list[wire.Item]:
+    """So many items, of which each is small."""
+    return [
+        {"type": "web_search_call", "id": f"ws_{n}", "status": "completed"}
+        for n in range(count)
+    ]
+
+
+def deltas_of(items: list[wire.Item]) -> wire.Events:
+    """A text for each of them, which opens a message of its own."""
+    return [
+        {**wire.text_delta("x", at=at), "item_id": str(item["id"])}
+        for at, item in enumerate(items)
+    ]
+
+
+FORMS: dict[str, Callable[[list[wire.Item]], bytes]] = {
+    "events": lambda items: wire.on_the_wire(
+        *wire.whole_stream([wire.done(item, at) for at, item in enumerate(items)])
+    ),
+    "deltas": lambda items: wire.on_the_wire(*deltas_of(items)),
+    "a snapshot": lambda items: wire.on_the_wire(
+        wire.created(),
+        wire.completed(*items),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_items_without_an_end(form: str, runs: Runs) -> None:
+    """The host looks through all items of a message for each event of one."""
+    items = searches(MAX_ITEMS + 1)
+
+    told = await runs.against(streaming(FORMS[form](items)))
+
+    assert TOO_LARGE in told.ending.message
+    assert len(told.of(ItemAdded)) <= MAX_ITEMS
+    assert len(told.requests) == 1
+    usual = await runs.against(streaming(FORMS["a snapshot"](items[:-1])))
+    assert TOO_LARGE not in usual.ending.message
 
 
 async def test_size_limit_counts_one_response(runs: Runs) -> None:

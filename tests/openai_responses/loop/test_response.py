@@ -6,9 +6,10 @@ import pytest
 
 from measures.work_count import count_work
 from openai_responses.endings import COMPLETED, ending_of_failure
+from openai_responses.errors import AnswerTooLarge
 from openai_responses.items import Item, item_texts, message_text
 from openai_responses.loop.events import ResponseDone, RunEvent
-from openai_responses.loop.response import ResponseState
+from openai_responses.loop.response import MAX_ITEMS, ResponseState
 from openai_responses.models.usage import Usage
 from openai_responses.transport.stream import (
     AnnotationAdded,
@@ -602,3 +603,13 @@ def test_part_that_grew_under_the_second_number(
 def test_parts_that_each_delta_numbers_take_linear_work() -> None:
     pieces = [f"{number} " for number in range(20_000)]
     assert texts_shown(*renumbered(wire.message(*pieces), *range(20_001))) == pieces
+
+
+def test_limit_of_items_is_that_of_an_answer() -> None:
+    """An administrator may allow thousands of calls, each of which has three items."""
+    calls = [f"call_{number}" for number in range(5_000)]
+    after_calls = ResponseState(15_000, calls)
+    assert after_calls.feed(ItemAdded(0, wire.message_item("Rain.")))
+    after_others = ResponseState(MAX_ITEMS + 3, calls[:1])
+    with pytest.raises(AnswerTooLarge):
+        after_others.feed(ItemAdded(0, wire.message_item("Rain.")))

@@ -36,7 +36,9 @@ from runs.tools import (
     cancelling,
     endless,
     exiting,
+    interrupting,
     out_of_time,
+    panicking,
     stubborn,
     weather,
 )
@@ -165,6 +167,8 @@ def test_call_that_cannot_be_made(call: Item, message: str) -> None:
     [
         (breaking, "ValueError"),
         (exiting, "SystemExit"),
+        (interrupting, "KeyboardInterrupt"),
+        (panicking, "PanicException"),
         (cancelling, "CancelledError"),
         (out_of_time, "TimeoutError"),
     ],
@@ -193,7 +197,15 @@ class WordlessError(Exception):
         raise RuntimeError("no words")
 
 
-@pytest.mark.parametrize("error", [ValueError, WordlessError])
+class ExitingError(Exception):
+    """An exception that ends the process when it is to be told."""
+
+    def __str__(self) -> str:
+        """End it."""
+        raise SystemExit
+
+
+@pytest.mark.parametrize("error", [ValueError, WordlessError, ExitingError])
 def test_exception_without_a_text_is_told_by_its_type(error: type[Exception]) -> None:
     """An empty error would tell the model nothing."""
 

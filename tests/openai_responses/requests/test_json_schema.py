@@ -92,6 +92,7 @@ def _is_refused(parameters: Schema) -> bool:
 
 KEPT: list[Schema] = [
     {"type": "string", "pattern": r"^[^\s@]+@[\w.-]+$", "minLength": 1, "maxLength": 9},
+    {"type": "string", "pattern": r"^[\u0041-\u005a\u4e00-\u9fff]+[à-ÿ]\é$"},
     {"type": "number", "exclusiveMinimum": -1_000, "multipleOf": 0.5, "default": None},
     {"type": ["integer", "null"], "minimum": 0, "maximum": 1, "title": "A"},
     {"type": "array", "items": {}, "minItems": 1, "maxItems": 2, "uniqueItems": True},
@@ -148,6 +149,8 @@ def test_a_valid_schema_is_kept(schema: Schema) -> None:
         ({"anyOf": ["string", {"type": "null"}]}, {"anyOf": [{}, {"type": "null"}]}),
         ({"pattern": r"(a)\1", "description": "A."}, {"description": "A."}),
         ({"pattern": "(" * 300}, {}),
+        ({"pattern": "[\u00e9-a]"}, {}),
+        ({"pattern": r"\N{DIGIT ONE}"}, {}),
         ({"pattern": "a" * 501}, {}),
         (
             {"patternProperties": {"(?!a)": {}, "a": {}}},

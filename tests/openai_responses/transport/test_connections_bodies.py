@@ -4,6 +4,7 @@ import asyncio
 import gzip
 import json
 import struct
+import time
 import tracemalloc
 import zlib
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -98,6 +99,19 @@ async def test_answer_under_any_label(
         told = await runs.at(endpoint)
     assert (told.kind, told.text) == ("completed", ANSWER)
     assert told.end.trace.skipped == skipped
+
+
+@pytest.mark.parametrize(
+    "rest", ['"' * 60_000, "(" * 20_000], ids=["quotes", "brackets"]
+)
+async def test_label_without_an_end_is_not_read(runs: Runs, rest: str) -> None:
+    """As the label of a mail, one took half a minute, and the other was too deep."""
+    label = f"{JSON};{rest}"
+    begin = time.process_time()
+    async with serving(WHOLE, label) as endpoint:
+        told = await runs.at(endpoint)
+    assert told.text == ANSWER
+    assert time.process_time() - begin < 5
 
 
 @pytest.mark.parametrize("label", LABELS)
@@ -430,6 +444,14 @@ async def test_oversized_object_is_refused_before_it_is_parsed(
         # The server of the test and its buffers are in the same process.
         with held_at_most(6 * len(body)), pytest.raises(AnswerTooLarge):
             await ask(connections, upstream.endpoint)
+
+
+async def test_number_that_no_reader_has_is_null(connections: Connections) -> None:
+    """As in an event of a stream."""
+    body = '{"output": [{"type": "message", "x": [NaN, -Infinity, 1e999, 2.5]}]}'
+    async with Upstream(replying(body)) as upstream:
+        response = await ask(connections, upstream.endpoint)
+    assert response["output"][0]["x"] == [None, None, None, 2.5]
 
 
 async def test_endless_list_of_models(connections: Connections) -> None:

@@ -15,6 +15,7 @@ from openai_responses.errors import AnswerTooLarge, MalformedEvent
 from openai_responses.json_input import MAX_JSON_DEPTH, json_weight, load_json
 from openai_responses.transport.stream import (
     EventStreamDecoder,
+    ItemDone,
     ServerSentEvent,
     TextDelta,
     join_deltas,
@@ -328,6 +329,17 @@ def test_deep_json_is_refused(text: str) -> None:
     for form in (text, text.encode()):
         with pytest.raises(ValueError, match="too deep"):
             load_json(form)
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999", "-1E+400"])
+def test_number_that_no_reader_has_is_null(number: str) -> None:
+    """The page could read no event of its socket, and PostgreSQL stored no chat."""
+    item = f'{{"type":"message","id":"m","x":[{number},1.5,1e3]}}'
+    wire = f'{{"type":"response.output_item.done","output_index":0,"item":{item}}}'
+
+    event = parse_event(ServerSentEvent("", wire))
+
+    assert event == ItemDone(0, {"type": "message", "id": "m", "x": [None, 1.5, 1e3]})
 
 
 def test_wide_json_is_not_deep() -> None:

@@ -66,6 +66,15 @@ def test_pages_are_addresses_of_the_web() -> None:
     assert pages(on_page(run_of(search_with(*odd)))[0]) == []
 
 
+def test_pages_of_a_search_are_limited() -> None:
+    """All are in one line, which the host writes again with each later one."""
+    found = [f"https://a.example/{number}" for number in range(1_000)]
+
+    [status] = pages(on_page(run_of(search_with(f"{A}{'a' * 4_000}", *found)))[0])
+
+    assert status["urls"] == found[:200]
+
+
 def test_search_that_found_nothing_has_no_line() -> None:
     """Nor has a page that was opened: the card says it."""
     action = {"type": "open_page", "url": f"{A}?utm_source=openai"}

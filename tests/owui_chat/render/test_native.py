@@ -666,3 +666,17 @@ def test_items_of_the_page_have_no_secret_and_no_null(
     host_item = shown(sealed)
     assert host_item["status"]
     assert not {"encrypted_content", "caller"} & host_item.keys()
+
+
+def test_status_lines_without_an_end() -> None:
+    """For each the host writes the message with all of them; the last one still comes."""
+    lists: list[Item] = [
+        {"type": "mcp_list_tools", "id": f"l_{n}", "server_label": "crm", "tools": []}
+        for n in range(1_000)
+    ]
+
+    chunks, _ = on_page(run_of(*lists, message("m", "Rain.")))
+
+    lines = [line["description"] for line in host_events(chunks, "status")]
+    assert lines[:-1] == ["crm offers 0 tools."] * 200
+    assert lines[-1].startswith("Finished in ")

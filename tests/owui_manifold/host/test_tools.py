@@ -12,7 +12,7 @@ from typing import Any
 from unittest.mock import AsyncMock
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 
 from calls.sample import IDS, call_of, chat, host_context
 from chats.pictures import PIXEL, PNG
@@ -29,7 +29,7 @@ from owui_manifold.call.valves import Valves
 from owui_manifold.host.threads import UserThreads
 from owui_manifold.host.tools import HostTools, long_running_tools
 from owui_manifold.prepare.toolset import tool_user
-from runs.tools import CITY, answers_of, calling
+from runs.tools import CITY, PanicException, answers_of, calling
 from stand_in.host import StandInHost, host_callable
 from upstream.server import until
 
@@ -560,7 +560,9 @@ async def test_what_a_server_says_of_a_failed_call_is_a_result(
     assert outcome == ToolResult(told, failed=True)
 
 
-@pytest.mark.parametrize("error", [ValueError("x"), SystemExit("x")])
+@pytest.mark.parametrize(
+    "error", [ValueError("x"), SystemExit("x"), PanicException("x")]
+)
 async def test_keys_that_an_exception_may_quote_are_hidden(
     error: BaseException,
 ) -> None:
@@ -573,6 +575,10 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
         PAT: str = Field(
             default="pat-1", json_schema_extra={"input": {"type": "password"}}
         )
+        webhook: SecretStr = SecretStr("hook-1")
+        headers: Json = {"X-Api-Key": "head-1", "Accept": "text/html"}
+        accounts: list[Json] = [{"name": "Ada", "auth": ["a-1", SecretStr("a-2")]}]
+        tokens: Json = {"one": "t-1", "two": b"t-2"}
 
     class Toolkit:
         valves = ToolValves()
@@ -590,7 +596,8 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
     with pytest.raises(type(error)):
         await answer(tools)
 
-    assert hidden == ["key-1", "token-1", "pat-1", "word-1"]
+    of_toolkit = ["key-1", "token-1", "pat-1", "hook-1", "head-1", "a-1", "a-2"]
+    assert hidden == [*of_toolkit, "t-1", "t-2", "word-1"]
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
