@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.7.0
+version: 1.7.1
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -169,10 +169,32 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+def _finite_number(text: str) -> float | None:
+    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+FINITE_NUMBERS: Mapping[str, Any] = {
+    "parse_constant": lambda _name: None,
+    "parse_float": _finite_number,
+}
+"""For a decoder: NaN and infinite numbers become null.
+
+Python reads and writes them, others do not: with one of a server in an item, the page
+could read no event of its socket, and PostgreSQL refused to store the chat.
+"""
+
+
+def load_json(
+    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep.
+
+    `numbers` may be FINITE_NUMBERS.
+    """
     with suppress(RecursionError):
-        value = json.loads(text)
+        value = json.loads(text, **numbers)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
@@ -1097,6 +1119,8 @@ _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,"
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
 _LONGEST_LABEL = 120
 _LONGEST_ADDRESS = 4000
+_MOST_PAGES = 200
+"""Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
 
@@ -1248,13 +1272,17 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once.
+    """Return the addresses of the pages that a search found, each once, the first 200.
 
-    The page makes links of them, so only addresses of the web are.
+    The page makes links of them, so only addresses of the web are. All are in one status
+    line, which the host stores and writes again with each later one.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
+    pages: dict[str, None] = {}
+    for address in _texts([source.get("url") for source in sources]):
+        if has_web_scheme(address) and len(address) <= _LONGEST_ADDRESS:
+            pages[address] = None
+    return list(pages)[:_MOST_PAGES]
 
 
 def _texts(values: object) -> list[str]:
@@ -1749,7 +1777,9 @@ def _read_code(
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
-        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+        case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
+            message
+        ):
             return UNREAD_REASONING
         # Moonshot, as a 429
         case "" if kind == "engine_overloaded_error":
@@ -1777,12 +1807,21 @@ _CODES_OF_TYPES = {
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
+_PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
     # Anthropic behind a gateway, of one image of many
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
         r"|At least one of the image dimensions)",
         "image_too_large",
+    ),
+    # Whatever else it says of an image or a file, by its own place of it: of a format, of
+    # signs that are no Base64 (charmbracelet/crush 1782), of too many pages
+    # (anthropics/claude-code 6231)
+    (rf"{_PLACE_AT_ANTHROPIC}image\.source\b\S{{0,40}}: ", "invalid_image_format"),
+    (
+        rf"{_PLACE_AT_ANTHROPIC}(?:pdf|document)\.source\b\S{{0,40}}: ",
+        "unsupported_file",
     ),
     (
         # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
@@ -2038,15 +2077,22 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    # The package for Go prints the error without a body; FastAPI has another name.
-    if inner is None and (told or as_mapping(body).get("detail")):
+    # The package for Go prints the error without a body; FastAPI has another name; xAI has
+    # its code next to its words.
+    is_bare = inner is None and (told or as_mapping(body).get("detail"))
+    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    if is_bare or has_code:
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     if not error.message:
         return None
-    return error._replace(code=told[1]) if told and not error.code else error
+    if told and not error.code:
+        return error._replace(code=told[1])
+    if told and told[1] == "400" and not error.type:  # the code may be a number (Z.AI)
+        return error._replace(type="invalid_request_error")
+    return error
 
 
 CODES_FOR_ANYTHING = (
@@ -2074,8 +2120,11 @@ def _read_printed(text: str) -> object:
     return None
 
 
-_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+_PRINTED_STATUS = re.compile(
+    r"(?:\bError code: |\bstatus code:? |\": )([45]\d\d)\b[\w ,:'-]{0,40}\Z"
+)
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body,
+and gateways that say 502 of each (continuedev/continue 13261).
 
 Whatever a gateway writes may be in front of it.
 """
@@ -2154,6 +2203,8 @@ NO_MEMORY = "out_of_memory"
 """Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
+STREAM_CUT = "stream_cut"
+"""Our word for a stream that broke between a gateway and the server behind it."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -2384,8 +2435,9 @@ _PHRASES = (
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
-        # xAI, of a model that only draws.
+        # xAI and OpenRouter, of a model that only draws.
         r"|is an image model and is therefore not available"
+        r"|support the requested output modalities"
         # NVIDIA, which names a model's server and the account in place of the model.
         r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",
@@ -2449,6 +2501,14 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
+    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    (
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
+        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"|Response payload is not completed\b)",
+        STREAM_CUT,
+    ),
     # OpenAI; Groq
     (
         r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
@@ -2793,6 +2853,7 @@ _TOO_LARGE_CHAT = (
 )
 _ARRIVED = "Everything received so far is kept"
 _CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
+_CUT_SHORT = "The connection to the model broke before the answer was complete. "
 
 
 _UNREADABLE_MODEL = (
@@ -2918,6 +2979,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "407": "The HTTP proxy rejected the request.",
         "408": "The model's server gave up, because the request took too long (HTTP "
         "{status}). Try again; if that does not help, leave out large files.",
+        STREAM_CUT: f"{_CUT_SHORT}Try again.",
         "409": "This request conflicts with something else that the model's server is "
         "doing (HTTP {status}). Try again in a moment.",
         "413": _TOO_LARGE_CHAT,
@@ -2957,8 +3019,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "for with https.",
     },
     "cut": {
-        "": "The connection to the model broke before the answer was complete. "
-        + _CONTINUE,
+        "": _CUT_SHORT + _CONTINUE,
         "lost": "The connection to the model broke, and the rest of the answer could "
         "not be fetched. " + _CONTINUE,
     },
@@ -3111,7 +3172,12 @@ _SAME_REASONS = {
 
 
 def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Ending:
-    """Return the ending of a `response.failed` or an `error` event."""
+    """Return the ending of a `response.failed` or an `error` event.
+
+    If a gateway says that its own stream broke, the response is cut, not failed.
+    """
+    if find_certain_cause(error) == STREAM_CUT:
+        return CUT
     if error.status:
         refused = ending_of_refusal(error.status, error, is_streamed=True)
         return refused._replace(kind=kind)
@@ -4701,18 +4767,22 @@ _LACKING_PARAMETER = re.compile(
     # Cohere; Bedrock; Google; Anthropic, of a field and of a model.
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
-    rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model",
+    rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model"
+    # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
+    rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,
 )
 """What servers say that do not know a parameter, whatever its value."""
 _REASONING_VALUE = re.compile(
     r"\binvalid (reasoning value)\b|\b(reasoning_effort)=\S{1,20} is not supported"
     r"|\b(output_config\.effort) '\w{1,20}' is not supported"
-    r"|\bfunction tools with (reasoning_effort) are not supported",
+    r"|\bfunction tools with (reasoning_effort) are not supported"
+    r"|\binvalid combination of (reasoning_effort) and thinking type\b",
     re.IGNORECASE,
 )
-"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs, and
-OpenAI in Chat Completions (aaif-goose/goose 9825)."""
+"""What Ollama, vLLM of gpt-oss and Anthropic say of an effort before they name theirs;
+OpenAI in Chat Completions (aaif-goose/goose 9825); Volcengine, next to a gateway's own
+switch (RooCodeInc/Roo-Code 11395)."""
 _LISTED_VALUES = re.compile(
     r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
@@ -5991,6 +6061,48 @@ class PlainSchemas(RequestRepair):
         return plain
 
 
+@dataclass(frozen=True, slots=True)
+class ShortenDescriptions(RequestRepair):
+    """No description of a function, or of its parameters, has more than `most` characters.
+
+    OpenAI takes 1024 in Chat Completions, which a gateway may use (danny-avila/LibreChat
+    5741).
+    """
+
+    most: int
+
+    message = (
+        "The model's server takes no descriptions of tools as long as these: sending "
+        "their beginnings."
+    )
+
+    def apply(self, payload: Payload) -> Payload:
+        return _change_tools(payload, self._shorten)
+
+    def _shorten(self, tool: Item) -> Item:
+        if tool.get("type") not in CALLED_BY_NAME:
+            return tool
+        shorter: Item = self._shorten_part(tool, _MOST_LEVELS_OF_TOOLS)
+        return shorter
+
+    def _shorten_part(self, part: Any, levels: int) -> Any:
+        if isinstance(part, list) and levels:
+            return [self._shorten_part(row, levels - 1) for row in part]
+        if not isinstance(part, dict) or not levels:
+            return part
+        shorter = {
+            key: self._shorten_part(value, levels - 1) for key, value in part.items()
+        }
+        text = part.get("description")
+        if isinstance(text, str) and len(text) > self.most:
+            shorter["description"] = text[: max(self.most - 1, 0)] + "…"
+        return shorter
+
+
+_MOST_LEVELS_OF_TOOLS = 40
+"""What is deeper in the schema of a function stays as it is."""
+
+
 def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
     """Return a body with other tools, also in its items."""
     changed = {**payload, "input": change_added_tools(payload["input"], change)}
@@ -6037,8 +6149,8 @@ def _remaining_choice(choice: object, tools: Sequence[Item]) -> object:
     return {**choice, "tools": still_allowed}
 
 
-_SIMPLIFYING = (LeaveOutOptions, PlainSchemas)
-"""Repairs that change the schemas of tools."""
+_SIMPLIFYING = (LeaveOutOptions, PlainSchemas, ShortenDescriptions)
+"""Repairs that change the schemas of tools, or what describes them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -6691,6 +6803,8 @@ def _is_retried_status(status: int) -> bool:
 
 _LASTING_CAUSES = ("context_length_exceeded", "model_not_found", REJECTED)
 """Causes that may be told in words alone, and that each request would fail for."""
+_PASSING_CAUSES = ("server_is_overloaded", STREAM_CUT)
+"""Causes that pass, whatever the type of the error says."""
 
 
 def is_transient(failure: Failure) -> bool:
@@ -6710,7 +6824,7 @@ def is_transient(failure: Failure) -> bool:
     if failure.status in (None, 200):
         has_words = error.code is not None or error.type is not None
         is_told = has_words or error.names_a_place or is_lasting
-        return not is_told or failure_word(error) == "server_is_overloaded"
+        return not is_told or failure_word(error) in _PASSING_CAUSES
     # Agents' frameworks say 500 of each exception, with its words (Haystack, 1.4.0),
     # gateways 502 of each refusal behind them (farion1231/cc-switch 6982).
     if failure.status in (500, 502) and is_lasting:
@@ -6775,6 +6889,9 @@ _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
 """Statuses of refusals that may be about the chat although nothing is named."""
+_GATEWAYS = frozenset({502, 503})
+"""Statuses with which gateways repeat that the server behind them refused the request
+(continuedev/continue 13261, BerriAI/litellm 18442)."""
 _CHECKED_CAUSES = frozenset({400, 422, 501})
 """Statuses with which servers refuse a body before they ask the model."""
 _CAUSES_THAT_STAY = (
@@ -6808,7 +6925,10 @@ _REASONING_NOT_TAKEN = (
     r"|`redacted_thinking` blocks in the latest assistant message cannot be modified"
 )
 _REASONING_IS_MISSING = (
-    r"reasoning_(?:text|content)`?\s+in the thinking mode must be passed back"
+    # Also of the calls that a gateway has made of those for Anthropic (decolua/9router
+    # 2397).
+    r"(?:reasoning_(?:text|content)|content\[\]\.thinking)`?\s+in the thinking mode must be "
+    r"passed back"
     # Kimi; Anthropic and Gemini, behind LiteLLM and OpenRouter.
     r"|reasoning_content is missing in assistant tool call message"
     r"|assistant message with tool_calls must include reasoning_content"
@@ -6831,8 +6951,9 @@ _CALLS_APART = (
     r"|number of function response parts is equal to the number of function call parts"
     r"|assistant message with '?tool_calls'? must be followed by tool messages"
     r"|invalid Gemini function call history"
-    # DashScope.
+    # DashScope; MiniMax (anomalyco/opencode 32614, Kilo-Org/kilocode 3967).
     r"|messages with role \W?tool\W? must be a response to a prece"
+    r"|tool call result does not follow tool call|tool call and result not match"
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
@@ -6864,13 +6985,18 @@ _SEES_NOTHING = (
 """What llama.cpp says of an image to a model without eyes, with a status of 500
 (recorded); LiteLLM passes it on. Ollama's and OpenRouter's words come with 400 and 404
 (ollama/ollama 17301)."""
-_IMAGE_LIMIT = (
-    # vLLM; Azure, DeepSeek ("54 > 30") and Groq.
-    r"\bat most ([1-9]\d{0,3}) image"
-    r"|\btoo many images [^\d>]{0,60}(?:\d{1,5}\D{1,20})?\b([1-9]\d{0,3})\b"
+_TOO_MANY_IMAGES = (
+    # vLLM; Azure, DeepSeek ("54 > 30"), Groq and new-api; Anthropic, also of pages.
+    r"\bat most \d{1,4} image"
+    r"|\btoo (?:many images|much media)\b[^\n]{0,90}"
+    # Meta (anomalyco/opencode 47721); Agnes (AgnesAI-Labs/AgnesCode 61); Mistral.
+    r"|\b\d{1,4} images, exceeding the maximum\b[^\n]{0,30}"
+    r"|\bimage count \d{1,4} exceeds\b[^\n]{0,30}"
+    r"|\bnumber of images exceeds\b[^\n]{0,40}"
 )
 """What servers say of more images than they take in one request; one more screenshot ends
-a chat for good (anomalyco/opencode 48715)."""
+a chat for good (anomalyco/opencode 48715). How many they take is a number that is smaller
+than that of the images in the request: most name both."""
 _OUTPUT_LIMIT = (
     # OpenAI; Anthropic; DeepSeek, DashScope; Bedrock; Groq; Google names the next number.
     r"supports at most (\d{2,7}) (?:completion|output) tokens"
@@ -6928,6 +7054,8 @@ _MUST_THINK = (
     r"|always engages in thinking and cannot be disabled"
 )
 """What OpenRouter, Google and Z.AI say of no effort for a model that always thinks."""
+_LONGEST_TEXT = r"\bstring with maximum length (\d{1,6})\b"
+"""What the API says of a text that is too long, whose place it names."""
 _LACKS_ID = r"\bmissing field `id`"
 """What servers in Rust say of an item, whose place they name."""
 _TOO_MANY_ITEMS = "array_above_max_length"
@@ -6960,11 +7088,12 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
     ),
     (
         # Of a choice that forces a call of a model that thinks: DeepSeek; DashScope;
-        # Kimi; Anthropic; vLLM, of gpt-oss.
+        # Kimi; Anthropic; vLLM, of gpt-oss; LiteLLM, of `allowed_tools`.
         r"does not support this tool_choice|tool_choice parameter does not support being "
         r"set|tool_choice '?\w{1,20}'? is incompatible with thinking"
         r"|may not be enabled when tool_choice forces tool use"
-        r"|only 'auto' (or 'none' )?tool_choice is supported",
+        r"|only 'auto' (or 'none' )?tool_choice is supported"
+        r"|invalid tool choice, tool_choice=",
         [LeaveOutToolChoice()],
     ),
     (
@@ -6980,7 +7109,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
     ),
     # OpenRouter, of a model whose providers take none of them (hotovo/aider-desk 404).
     (
-        rf"{NO_ROUTE} that (?:can handle|support)",
+        # Not of a model that only draws: it lacks the text of any answer.
+        rf"{NO_ROUTE} that (?:can handle|support)(?! the requested output modalities)",
         [LeaveOutOptions(), LeaveOutFunctions()],
     ),
     # OGX (1.5.0), of a streamed answer that lasts longer than its connection.
@@ -7010,6 +7140,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|unexpected role '?developer|unexpected role 'system' after role"
         # DeepSeek; DashScope and Azure's DeepSeek; SiliconFlow and Mistral.
         r"|unknown variant `developer`|\bdeveloper is not one of \["
+        # MiniMax (BigPizzaV3/CodexPlusPlus 267).
+        r"|invalid message role: (?:system|developer)\b"
         r"|input tag 'developer' found using 'role'",
         [GatherInstructions()],
     ),
@@ -7041,6 +7173,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|\binvalid value: `(?:document|input_file)`, supported values are:",
         [LimitMedia("input_file", 0)],
     ),
+    # Anthropic takes large images as long as there are no more (letta-ai/letta-code 615).
+    (r"max allowed size for many-image requests", [LimitMedia("input_image", 20)]),
     (
         # Of the image of a tool: llama.cpp (ggml-org/llama.cpp 23465), older servers of
         # Ollama (ollama/ollama 15406), Google (google-gemini/gemini-cli 19436), LM Studio
@@ -7067,6 +7201,7 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         # Of a text without a word, such as that of an image alone: Anthropic; Bedrock;
         # Moonshot; xAI; Google.
         r"text content blocks must (?:be non-empty|contain non-whitespace)"
+        r"|cache_control cannot be set for empty text blocks"
         r"|(?:text|content) field in the \w{1,20} object at \S{1,60} is (?:blank|empty)"
         r"|message at position \d{1,5} with role '\w{1,20}' must not be empty"
         r"|each message must have at least one content element"
@@ -7226,7 +7361,9 @@ def _may_be_about_chat(
         is_unhandled = error.is_bare_text and error.message == _UNHANDLED and has_files
         is_unclear = is_unhandled or _KEY_ERROR.fullmatch(error.message) is not None
     else:
-        is_unclear = status in _UNCLEAR_CAUSES and may_be_repaired(failure)
+        is_behind = error.is_relayed and cause_word(error) == REJECTED
+        is_refusal = status in _UNCLEAR_CAUSES or (is_behind and status in _GATEWAYS)
+        is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
     # A parameter that guards stays, and with it the refusal.
@@ -7329,6 +7466,11 @@ def _by_place(refusal: Refusal) -> Iterator[TriedRepair]:
     is_named = refusal.has_named_place
     tool = place.value if place.list_name == "tools" else place.inner_tool
     if tool is not None:
+        longest = refusal.says(_LONGEST_TEXT)
+        if longest and place.keys[-1:] == ("description",):
+            shorter = ShortenDescriptions(int(longest[1]))
+            is_lasting = refusal.is_own_phrase(longest[0])
+            yield TriedRepair(shorter, is_named=is_named, is_lasting=is_lasting)
         # The tool's own field is the first name, and one inside of it the last.
         for key in place.keys[:1] + place.keys[-1:]:
             if refusal.is_unknown:
@@ -7428,10 +7570,21 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
     if any(has_media(row.item) for row in refusal.sent.items):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
-        limit = refusal.says(_IMAGE_LIMIT)
-        if limit:
-            newest = LimitMedia("input_image", int(limit[1] or limit[2]))
-            yield from _by_words(refusal, _IMAGE_LIMIT, newest)
+        too_many = refusal.says(_TOO_MANY_IMAGES)
+        if too_many:
+            kinds = [
+                part.get("type")
+                for row in refusal.sent.items
+                for key in ("content", "output")
+                for part in content_parts(row.item.get(key))
+            ]
+            # Anthropic adds pages of files: "30 document pages + 80 images > 100".
+            numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
+            count = kinds.count("input_image")
+            most = max((n for n in map(int, numbers) if n < count), default=0)
+            if most:
+                newest = LimitMedia("input_image", most)
+                yield from _by_words(refusal, _TOO_MANY_IMAGES, newest)
     limit = refusal.says(_OUTPUT_LIMIT)
     if limit:
         most = int(limit[limit.lastindex or 0]) - bool(limit["above"])
@@ -8133,7 +8286,7 @@ _MAX_PATTERN_CHARACTERS = 500
 _READ_DIFFERENTLY = re.compile(
     r"""
     \(\?(?!:)       # lookaround, flags, named groups
-    | \\[1-9AZ]     # back references, anchors of Python alone
+    | \\[1-9ANZ]    # back references, anchors and names of Python alone
     | \[\^?\[       # sets in sets
     | -- | && | ~~ | \|\|
     | [*+?}]\+      # possessive repeats
@@ -8141,6 +8294,14 @@ _READ_DIFFERENTLY = re.compile(
     re.VERBOSE,
 )
 """Parts of a pattern that Python, ECMAScript and Rust read differently, or refuse."""
+
+
+_FAR_CHARACTER = re.compile(
+    r"[^\x00-\x7f]|\\u(?!00[0-7])[0-9a-fA-F]{4}|\\U(?!000000[0-7])[0-9a-fA-F]{8}"
+)
+"""For a set with such a character Python makes a table: 100 sets take 0.2 s to compile, and
+a schema has room for hundreds of such patterns. The last character of ASCII, which is
+after all others, is right where they are."""
 
 
 def _is_portable_pattern(pattern: object) -> bool:
@@ -8151,6 +8312,7 @@ def _is_portable_pattern(pattern: object) -> bool:
     # the stream with a bare `server_error` (anomalyco/opencode 32073, vercel/ai 20021).
     if _READ_DIFFERENTLY.search(pattern):
         return False
+    pattern = _FAR_CHARACTER.sub("\x7f", pattern)
     try:
         # OpenAI's validator is Python's `jsonschema`: `\p{L}` "is not a 'regex'"
         # (Alishahryar1/free-claude-code 1730).
@@ -9491,7 +9653,7 @@ def join_deltas(events: Iterable[StreamEvent]) -> list[StreamEvent]:
     return joined
 
 
-_SCAN_JSON = vars(json.JSONDecoder(strict=False))["scan_once"]
+_SCAN_JSON = vars(json.JSONDecoder(strict=False, **FINITE_NUMBERS))["scan_once"]
 """What `raw_decode` calls; without its frame it is a tenth faster.
 
 It takes control characters in texts, which servers leave as the model wrote them
@@ -11183,6 +11345,11 @@ def checked_call(call: Item, tools: CallableTools) -> ReadyCall | ToolResult:
     except ValueError:
         why = "its arguments are not valid JSON. Send them again, whole."
         return tool_error(f"{name} was not called: {why}")
+    # One that ended before its arguments came (`status`) may only be made if it has none.
+    is_cut = call.get("status") == "incomplete" and arguments == {}
+    if is_cut and (tools.parameters(name) or {}).get("properties"):
+        why = "its arguments did not arrive. Send them again, whole."
+        return tool_error(f"{name} was not called: {why}")
     called = _ready_call(name, arguments, tools)
     if isinstance(called, ToolResult):
         return called
@@ -11225,8 +11392,9 @@ async def _call_tool(
     """Return the result of a tool.
 
     It has a limit of time if there is a `pause`, which stops the clocks of the batch. A
-    tool that raises SystemExit, or cancels itself, has failed and does not end the run.
-    Only the cancellation of our own task does.
+    tool that raises anything, or cancels itself, has failed and does not end the run:
+    libraries in Rust raise a BaseException where they panic, and asyncio ends the server
+    with a KeyboardInterrupt. Only the cancellation of our own task does.
     """
     name = ready.name
     limits = toolset.limits
@@ -11238,20 +11406,25 @@ async def _call_tool(
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
-    except (Exception, SystemExit, asyncio.CancelledError) as error:
+    except BaseException as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
             raise
         if isinstance(error, TimeoutError) and scope.expired():
             return tool_error(f"{name} did not finish within {seconds:g} s.")
         cause = type(error).__name__
-        with suppress(Exception):  # it is not ours: its text may not even work
+        with suppress(BaseException):  # it is not ours: its text may not even work
             text = str(error).strip()
             cause = f"{cause}: {text}" if text else cause
         toolset.log(f"the tool {name} raised {cause}")
         read = redact_beginning(cause, _MAX_READ_CAUSE, toolset.redacted)
         told = _cap_text(read, _MAX_TOLD_CAUSE)
         return ToolResult(toolset.texts.describe_failure(name, told), failed=True)
+
+
+def is_out_of_time(error: BaseException) -> bool:
+    """Say whether a tool raised because its time was over, and not because it failed."""
+    return isinstance(error, TimeoutError | asyncio.CancelledError)
 
 
 def _pausing_limit(scope: asyncio.Timeout, seconds: float, pause: Pause) -> Pause:
@@ -12205,6 +12378,14 @@ def new_ulid() -> str:
 # --------------------------------------------------------------------------------------
 
 
+_ITEMS_OF_CALL = 3
+"""A thought, the call and its output. How many calls are made has limits of its own."""
+MAX_ITEMS = 4096
+"""Of an answer, with those of its earlier responses, but for earlier calls. The host looks
+through all items of a message for each event of one: 8,000 cost 6 s of CPU, 100,000 a
+quarter of an hour."""
+
+
 class ResponseState:
     """One response, from its first event to its last.
 
@@ -12229,6 +12410,8 @@ class ResponseState:
         self.byte_count = 0
         self.trace = Trace()
         self._first = first_index
+        earlier = first_index - _ITEMS_OF_CALL * len(taken_call_ids)
+        self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
         self._has_end_mark = False
@@ -12491,8 +12674,13 @@ class ResponseState:
         return position if is_same and goes_on else None
 
     def _start(self, index: int, item: Item, ids: Sequence[str]) -> list[RunEvent]:
-        """Open an item, and show what came for it before it was known."""
+        """Open an item, and show what came for it before it was known.
+
+        Raises AnswerTooLarge for one more than an answer may have.
+        """
         position = len(self._items)
+        if position >= self._most_items:
+            raise AnswerTooLarge
         self._growing = _NO_TEXT
         self._items.append(item)
         self._types.add(item_type(item))
@@ -12705,7 +12893,11 @@ class ResponseState:
             self._fail("failed", read_api_error(error))
         else:
             self.ending = _ending_of(event.status, response)
-        events = self._end_items(event)
+        try:
+            events = self._end_items(event)
+        except AnswerTooLarge:
+            self.ending = None  # it is not read to its end
+            raise
         # Bridges to Chat Completions say "incomplete" for each reason to end but `stop`,
         # and name a reason only where the answer was cut off (deepseek2responses 0.1,
         # codex-router-proxy 0.5). Azure says it of whole answers, too (NousResearch/
@@ -12751,11 +12943,16 @@ class ResponseState:
                 events += self._end_again(position, None)
                 continue
             item = self._items[position]
-            has_come = grown.has_text or any(text for _, text in _telling_texts(item))
+            is_told = grown.has_text or any(text for _, text in _telling_texts(item))
+            has_come = is_told
             if is_call(item):
-                has_come = bool(item.get("name")) and (has_come or not has_snapshot)
+                has_come = bool(item.get("name")) and (is_told or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                # Codex's own server has announced calls, and sent nothing more of them
+                # (NousResearch/hermes-agent 110975): what they were to do is not known.
+                if not is_told and item.get("status") == "in_progress":
+                    final["status"] = "incomplete"
                 # OpenAI announces another content than it ends with (34 recordings of
                 # 34): what the model can read has not come, only what users can.
                 if final.pop("encrypted_content", None):
@@ -14012,9 +14209,8 @@ def _is_of_name(error: Exception) -> bool:
 
 def _reason(error: Exception) -> str:
     """Return why a connection failed, as the end of a message."""
-    cause = error
-    if isinstance(error, aiohttp.ClientConnectorError):
-        cause = error.os_error
+    # That of a certificate has none in aiohttp 3.9, although its class says so.
+    cause: Exception = getattr(error, "os_error", error)
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
     if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
@@ -14161,6 +14357,8 @@ Servers repeat what they refuse, as FastAPI does in its `detail`."""
 MAX_ANSWER_BYTES = 256 * 1024 * 1024
 """Of one response, by `json_weight`: four times 128,000 tokens with an event for each."""
 
+_MAX_LABEL = 100
+"""Characters of the type of a body that are read."""
 _REQUEST_ID = re.compile(r"(?:req_)?[0-9a-fA-F-]{1,64}")
 """Nothing that could be a key or a word, because the log shows the id."""
 
@@ -14217,7 +14415,9 @@ class HttpResponse:
         self.is_read = self.is_read and not begin  # what was read ahead still comes
         if begin.startswith(_FIELDS):
             return True
-        is_labeled = self._response.content_type == "text/event-stream"
+        # aiohttp reads the label as that of a mail: 60 kB of quotes took 28 s (3.14.5).
+        label = self._response.headers.get("Content-Type", "")[:_MAX_LABEL]
+        is_labeled = label.partition(";")[0].strip().lower() == "text/event-stream"
         return is_labeled and not begin.startswith((b"{", b"[", b"<"))
 
     async def read_any(self) -> bytes:
@@ -14299,7 +14499,7 @@ class HttpResponse:
         if json_weight(body) > MAX_ANSWER_BYTES:
             raise AnswerTooLarge
         try:
-            return load_json(body)
+            return load_json(body, FINITE_NUMBERS)
         except ValueError:
             # A proxy may cut a body and state the length of what is left.
             is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
@@ -15038,7 +15238,7 @@ class _StreamReader:
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | None = None
+        self._unreadable: UnreadableAnswer | AnswerTooLarge | None = None
         """Why the rest of the batch is not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
@@ -15049,8 +15249,10 @@ class _StreamReader:
         self._has_text = False
         """Whether a delta of a text has come."""
 
-    async def read_batch(self) -> tuple[list[RunEvent], UnreadableAnswer | None]:
-        """Wait for bytes; return their run events, up to what is of another API."""
+    async def read_batch(
+        self,
+    ) -> tuple[list[RunEvent], UnreadableAnswer | AnswerTooLarge | None]:
+        """Wait for bytes; return their run events, up to what is not read, and why."""
         began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
@@ -15107,11 +15309,18 @@ class _StreamReader:
         return self._feed([*self._decoder.feed(rest), *self._decoder.close()])
 
     def _feed(self, batch: Sequence[ServerSentEvent]) -> list[RunEvent]:
-        """Return the run events of `batch`, up to the first one of another API."""
+        """Return the run events of `batch`, up to the first that is not read.
+
+        That is one of another API, or one with more items than an answer may have.
+        """
         self._unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
-            run_events += self._response.feed(event)
+            try:
+                run_events += self._response.feed(event)
+            except AnswerTooLarge as error:
+                self._unreadable = error
+                break
         return run_events
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
@@ -16746,7 +16955,20 @@ class AssistantThought(NamedTuple):
     text: str
 
 
-ChatPart = UserMessage | AssistantText | AssistantThought | ToolCall | ToolMessage
+class AssistantImage(NamedTuple):
+    """An image in an answer that a program gives back, as a data URL."""
+
+    url: str
+
+
+ChatPart = (
+    UserMessage
+    | AssistantText
+    | AssistantThought
+    | AssistantImage
+    | ToolCall
+    | ToolMessage
+)
 
 
 DETAILS_FIELD = "reasoning_details"
@@ -16758,9 +16980,9 @@ def parse_messages(
     """Return the instructions and the parts of a chat, `with_thoughts` that it has.
 
     The system messages at the head are the instructions; later ones stay at their
-    place. Images without a `detail` get this one. A chat that is longer than a request
-    may be begins with `LEFT_OUT`, in the place of its oldest messages. Raises
-    InvalidRequest for what the API cannot take.
+    place. If there is nothing else, they are the question. Images without a `detail` get
+    this one. A chat that is longer than a request may be begins with `LEFT_OUT`, in the
+    place of its oldest messages. Raises InvalidRequest for what the API cannot take.
     """
     if not all(isinstance(message, dict) for message in messages):
         raise InvalidRequest("A message of this chat is not an object with a role.")
@@ -16779,6 +17001,10 @@ def parse_messages(
             texts = [text for text in map(as_text, thoughts) if text.strip()]
             parts += [AssistantThought(text) for text in texts[:1]]
         parts += _chat_parts(message, detail)
+    if not parts and instructions.strip():
+        # Chat Completions answer them; the Responses API wants an input (BerriAI/litellm
+        # 29817), and the templates of many models want a user.
+        return "", [UserMessage(text_message("user", instructions))]
     return instructions, _with_distinct_calls(parts)
 
 
@@ -16975,6 +17201,13 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
             # A refusal is what the model said, as a part or next to the content.
             text = _plain_text(content) or as_text(message.get("refusal"))
             details = message.get(DETAILS_FIELD)
+            # Programs get images next to the text, as at OpenRouter. Addresses of the web
+            # expire.
+            for row in (*content_parts(message.get("images")), *content_parts(content)):
+                if row.get("type") in _IMAGES:
+                    url = as_text(_input_part(row, detail).get("image_url"))
+                    if url[:11].lower() == "data:image/":
+                        yield AssistantImage(url)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -17005,6 +17238,10 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                 "A message of this chat has an unknown role. The roles are system, "
                 "developer, user, assistant and tool."
             )
+
+
+_IMAGES = ("image_url", "input_image", "image")
+"""The types of images in a content, at OpenAI and at others."""
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -18581,6 +18818,52 @@ def without_quoted_commands(prompt: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.cards
+#
+# Cards in texts: what the page would draw as a call that was made.
+#
+# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
+# in its thought, or in its code after what ends the block, as it draws its own cards, and
+# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
+# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
+# that the model has read may have it write one. Only the host says that a call was made, so
+# such a text gets a space that makes it a text. HTML's own `<details>`, and
+# `<details open>`, have no type.
+# --------------------------------------------------------------------------------------
+
+
+def beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{letter}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_CARD_SPACE = r"[\s\ufeff]"
+"""What JavaScript takes for a space: one more than Python."""
+_FILE_CARD = 'file type="html"'
+_FORGED_CARD = re.compile(
+    rf"<(?={_FILE_CARD}"
+    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))",
+    re.IGNORECASE,
+)
+"""No usual tag is longer, or has another in itself, where the page may find the type. At the
+end of a text is one that goes on so in what is held back."""
+UNFINISHED_CARD = (
+    rf"<(?i:{beginnings_of('details')})|<(?i:details){_CARD_SPACE}[^<>]{{0,305}}\Z"
+    rf"|<(?i:{beginnings_of(_FILE_CARD)})"
+)
+"""The end of a text of which it is not certain yet whether it is a card."""
+OPEN_CARD = re.compile(UNFINISHED_CARD)
+
+
+def without_cards(text: str) -> str:
+    """Return a text of which the page draws no card; a second pass finds nothing new."""
+    return _FORGED_CARD.sub("< ", text) if "<" in text else text
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.code
 #
 # Code that the API ran, in the host's form.
@@ -18615,8 +18898,9 @@ def replay_code(item: JsonObject, printed: str) -> str:
 
     It is found again in what the host has stored, so it has nothing else.
     """
-    code = UNSTORED.sub("", str(item.get("code") or ""))
+    code = without_cards(UNSTORED.sub("", str(item.get("code") or "")))
     output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
+    output = without_cards(output)
     if not output:
         return code
     return f"{code}\n```\n```text\n{output}"
@@ -18846,8 +19130,9 @@ def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> I
     return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
 
 
-_AssistantPart = AssistantText | AssistantThought | ToolCall | ToolMessage
-_Piece = MarkedText | AssistantThought | ToolCall | ToolMessage
+_Unmarked = AssistantThought | AssistantImage | ToolCall | ToolMessage
+_AssistantPart = AssistantText | _Unmarked
+_Piece = MarkedText | _Unmarked
 
 
 # An example, of a run with one call:
@@ -18952,6 +19237,9 @@ class _RunHistory:
                 content = [text_part("reasoning", piece.text)]
                 thought = {"type": "reasoning", "summary": [], "content": content}
                 items += [thought] if has_calls else []
+            elif isinstance(piece, AssistantImage):
+                image = {"type": "image_generation_call", "result": piece.url}
+                items += [image] if has_image(image) else []
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])
@@ -19456,19 +19744,11 @@ _UNFINISHED_LINK = rf"{_BEGUN_LINK}|\({_BEGUN_LINK}|\(\[{_LABEL}\]\({_URL}\)\Z|\
 """Every alternative begins with one, too."""
 
 
-def _beginnings_of(text: str) -> str:
-    """Return the pattern of all beginnings of a text, up to the end of the string."""
-    pattern = ""
-    for letter in reversed(text):
-        pattern = f"(?:{letter}{pattern})?"
-    return rf"{pattern}\Z"
-
-
 _MARK_BEGINS = "\ue200"
 _IN_MARK = r"[^\ue200\ue201\n]{0,300}"
 # What follows a first parameter takes its place: the `?` is not shown without it.
 _UNFINISHED_TRACKING = (
-    rf"\?{_beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{_beginnings_of(_TRACKED)}"
+    rf"\?{beginnings_of(f'{_TRACKED}&{_TRACKED}')}|&{beginnings_of(_TRACKED)}"
     rf"|\ue200{_IN_MARK}\Z"
 )
 _TRACKING = re.compile(
@@ -19477,7 +19757,7 @@ _TRACKING = re.compile(
 """And where a model cites by names of its own (`turn0search0`), in characters that no
 page draws. Other marks of these characters have words of the answer."""
 
-_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}|{UNFINISHED_CARD}")
 OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may become what is not shown."""
 
@@ -19620,6 +19900,7 @@ class Citations:
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
         text = "".join(self._shown_part(part) for part in content_parts(parts))
+        text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
         return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
 
@@ -19684,7 +19965,7 @@ class Citations:
         if _TRACKED not in text:
             if text:
                 growing.last_number = ""
-            return strip_tracking(text)
+            return without_cards(strip_tracking(text))
         edits = _without_repeats(self._edit_links(text, set()), growing.last_number)
         # The number that the edited text ends with. If all of the text repeats the number
         # in front of it, that one is still the last.
@@ -19693,7 +19974,7 @@ class Citations:
             growing.last_number = ""
         elif numbers:
             growing.last_number = numbers[-1]
-        return strip_tracking(_apply_edits(text, edits))
+        return without_cards(strip_tracking(_apply_edits(text, edits)))
 
     def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
@@ -19732,7 +20013,7 @@ class Citations:
         text = part_text(part)
         annotations = content_parts(part.get("annotations"))
         if not annotations and _TRACKED not in text:
-            return strip_tracking(text)
+            return without_cards(strip_tracking(text))
         for annotation in annotations:
             self._note_name(annotation)
         keys = {_key(annotation) for annotation in annotations}
@@ -19751,7 +20032,9 @@ class Citations:
                 mark = _MARK.match(text, start)
                 begin, end = mark.span() if mark else (end, end)
                 edits.append(_Edit(begin, end, self._number(key)))
-        return strip_tracking(_apply_edits(text, _without_repeats(edits)))
+        return without_cards(
+            strip_tracking(_apply_edits(text, _without_repeats(edits)))
+        )
 
     def _number(self, key: str) -> str:
         """Return the number of a source in brackets; a new one waits to be shown.
@@ -20505,7 +20788,7 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
-            text = "\n\n".join(part_text(part) for part in parts)
+            text = without_cards("\n\n".join(part_text(part) for part in parts))
             shown[key] = [{**parts[0], "text": text}]
     return shown
 
@@ -20865,6 +21148,9 @@ _MOST_ENDS = 2
 """Of a thought that goes on: a message may be announced before its time."""
 
 
+_MOST_STATUS_LINES = 200
+"""Of an answer. For each the host writes the message with all its lines, and the chat
+(models/chats.py:1417 of 0.12.4)."""
 _FEW_ARGUMENTS = 500
 """Characters. A card shows arguments to those who open it while they are written. Each
 event costs the host what a text does, and the end of a call has all of them."""
@@ -20880,6 +21166,8 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
+    """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
         """Take more text: the thought goes on."""
@@ -20939,6 +21227,8 @@ class NativeRenderer:
         self._hosted = make_hosted(self.shown) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
+        self._has_ended = False
+        self._status_lines = 0
         self._notes = 0
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
@@ -20952,7 +21242,20 @@ class NativeRenderer:
         self._has_text = False
 
     def render(self, event: AnswerEvent) -> Chunks:
-        """Yield the chunks to send; `citations` has put the shown texts into events."""
+        """Yield the chunks to send; `citations` has put the shown texts into events.
+
+        A server's items may cause status lines without end; those of the end always come.
+        """
+        self._has_ended = self._has_ended or isinstance(event, RunDone)
+        for chunk in self._chunks_of(event):
+            if "event" in chunk and chunk["event"]["type"] == "status":
+                self._status_lines += 1
+                if self._status_lines > _MOST_STATUS_LINES and not self._has_ended:
+                    continue
+            yield chunk
+
+    def _chunks_of(self, event: AnswerEvent) -> Chunks:
+        """Yield the chunks for an event, with all its status lines."""
         if self._unfollowed and isinstance(event, ItemAdded | TextDelta):
             yield from self._end_thoughts(event)
         match event:
@@ -21119,6 +21422,7 @@ class NativeRenderer:
         thought = shown.thought
         if thought:
             thought.grow(event.kind, text)
+            text = without_cards(thought.held.feed(text))
             if thought.ends < _MOST_ENDS:
                 self._unfollowed[event.output_index] = shown
         is_answer = event.kind in ("text", "refusal")
@@ -23034,17 +23338,16 @@ class GuardedTools:
     async def call(self, name: str, arguments: dict[str, Any]) -> ToolResult:
         """Run a tool, and remember a call that raised.
 
-        The loop ends a call that takes too long with a CancelledError, which is no
-        Exception; a tool's own time limit raises a TimeoutError.
+        The loop ends a call that takes too long with a CancelledError; a tool's own time
+        limit raises a TimeoutError.
         """
         if self._signature(name, arguments) in self._failed:
             return ToolResult(_TOOL_REPEATED_TEXT, failed=True)
         try:
             return await self._tools.call(name, arguments)
-        except TimeoutError:
-            raise
-        except (Exception, SystemExit):
-            self._failed.add(self._signature(name, arguments))
+        except BaseException as error:
+            if not is_out_of_time(error):
+                self._failed.add(self._signature(name, arguments))
             raise
 
     def _signature(self, name: str, arguments: Mapping[str, Any]) -> str:
@@ -25380,6 +25683,9 @@ _ISOLATION_OPTIONS = (
 )
 _HOST_DISKS = "/proc/fs"
 """It names servers of files and their users; `/proc/cmdline` may hold keys, too."""
+_HOST_LOCKS = "/proc/locks"
+"""Whoever reads it holds up the locks of all files of the host: in a loop, each lock took
+13 times as long."""
 _DEVICES = ("null", "random", "urandom")
 """Not `zero`: mapped, it is the shared memory that the filter refuses."""
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
@@ -25444,6 +25750,8 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         if os.path.isdir(_HOST_DISKS):
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
+        if os.path.exists(_HOST_LOCKS):
+            yield from ("--ro-bind", "/dev/null", _HOST_LOCKS)
         for name in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
@@ -28367,23 +28675,37 @@ _ROW_GOES_ON = re.compile("s?(?![a-z])")
 """What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
-    "account|address|b?cc|bucket|channel|collection|database|directory|domain|email|"
-    "file|filename|folder|host|ids?|index|key|link|name|path|project|recipients?|repo|"
-    "repository|room|schema|server|table|target|title|to|uri|url|user|username|"
-    "workspace"
+    "(?:account|address|b?cc|beneficiary|branch|bucket|channel|collection|contact|"
+    "customer|database|dest|destination|device|directory|domain|email|file|filename|"
+    "folder|group|host|iban|id|index|key|link|member|mobile|name|number|path|payee|phone|"
+    "project|receiver|recipient|repo|repository|room|schema|server|table|target|team|"
+    "title|uri|url|user|username|wallet|workspace)(?:e?s)?|"
+    "to|addressees?|beneficiaries|directories|indices|repositories"
 )
-"""Words in the name of an argument that says what a tool works on."""
+"""Words in the name of an argument that says what a tool works on, or who gets it."""
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments that say what a tool works on."""
-    target: dict[str, Any] = {}
-    for name, value in arguments.items():
-        words = _split_name(name)
-        is_target = any(_TARGET_WORD.fullmatch(word) for word in words)
-        if is_target and value is not None:
-            target[name] = value
-    return target
+    """Return the arguments that say what a tool works on, or have such a part."""
+    return {
+        name: value
+        for name, value in arguments.items()
+        if value is not None and _names_target(name, value)
+    }
+
+
+def _names_target(name: str, value: Any) -> bool:
+    """Say whether an argument, or a part of it, is named as a target.
+
+    `{"title": "Hi", "message": {"to": "bo"}}` has two.
+    """
+    if any(_TARGET_WORD.fullmatch(word) for word in _split_name(name)):
+        return True
+    if isinstance(value, Mapping):
+        return any(_names_target(part, inner) for part, inner in value.items())
+    if isinstance(value, list):
+        return any(_names_target("", inner) for inner in value)
+    return False
 
 
 MAX_QUESTIONS = 3

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.7.0
+version: 1.7.1
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -92,10 +92,32 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+def _finite_number(text: str) -> float | None:
+    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+FINITE_NUMBERS: Mapping[str, Any] = {
+    "parse_constant": lambda _name: None,
+    "parse_float": _finite_number,
+}
+"""For a decoder: NaN and infinite numbers become null.
+
+Python reads and writes them, others do not: with one of a server in an item, the page
+could read no event of its socket, and PostgreSQL refused to store the chat.
+"""
+
+
+def load_json(
+    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep.
+
+    `numbers` may be FINITE_NUMBERS.
+    """
     with suppress(RecursionError):
-        value = json.loads(text)
+        value = json.loads(text, **numbers)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
@@ -928,7 +950,9 @@ def _read_code(
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
-        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+        case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
+            message
+        ):
             return UNREAD_REASONING
         # Moonshot, as a 429
         case "" if kind == "engine_overloaded_error":
@@ -956,12 +980,21 @@ _CODES_OF_TYPES = {
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
+_PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
     # Anthropic behind a gateway, of one image of many
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
         r"|At least one of the image dimensions)",
         "image_too_large",
+    ),
+    # Whatever else it says of an image or a file, by its own place of it: of a format, of
+    # signs that are no Base64 (charmbracelet/crush 1782), of too many pages
+    # (anthropics/claude-code 6231)
+    (rf"{_PLACE_AT_ANTHROPIC}image\.source\b\S{{0,40}}: ", "invalid_image_format"),
+    (
+        rf"{_PLACE_AT_ANTHROPIC}(?:pdf|document)\.source\b\S{{0,40}}: ",
+        "unsupported_file",
     ),
     (
         # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
@@ -1217,15 +1250,22 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    # The package for Go prints the error without a body; FastAPI has another name.
-    if inner is None and (told or as_mapping(body).get("detail")):
+    # The package for Go prints the error without a body; FastAPI has another name; xAI has
+    # its code next to its words.
+    is_bare = inner is None and (told or as_mapping(body).get("detail"))
+    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    if is_bare or has_code:
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     if not error.message:
         return None
-    return error._replace(code=told[1]) if told and not error.code else error
+    if told and not error.code:
+        return error._replace(code=told[1])
+    if told and told[1] == "400" and not error.type:  # the code may be a number (Z.AI)
+        return error._replace(type="invalid_request_error")
+    return error
 
 
 CODES_FOR_ANYTHING = (
@@ -1253,8 +1293,11 @@ def _read_printed(text: str) -> object:
     return None
 
 
-_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+_PRINTED_STATUS = re.compile(
+    r"(?:\bError code: |\bstatus code:? |\": )([45]\d\d)\b[\w ,:'-]{0,40}\Z"
+)
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body,
+and gateways that say 502 of each (continuedev/continue 13261).
 
 Whatever a gateway writes may be in front of it.
 """
@@ -1926,6 +1969,8 @@ NO_MEMORY = "out_of_memory"
 """Our word for a server whose computer has no room for the model."""
 LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
+STREAM_CUT = "stream_cut"
+"""Our word for a stream that broke between a gateway and the server behind it."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -2156,8 +2201,9 @@ _PHRASES = (
         r"|not accessible via the /responses|does not support chat\b"
         # Bedrock
         r"|model identifier is invalid|with on-demand throughput isn.t supported"
-        # xAI, of a model that only draws.
+        # xAI and OpenRouter, of a model that only draws.
         r"|is an image model and is therefore not available"
+        r"|support the requested output modalities"
         # NVIDIA, which names a model's server and the account in place of the model.
         r"|\bhas reached its end of life\b|\AFunction '[\w-]+': Not found for account",
         "model_not_found",
@@ -2221,6 +2267,14 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
+    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
+    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    (
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
+        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"|Response payload is not completed\b)",
+        STREAM_CUT,
+    ),
     # OpenAI; Groq
     (
         r"\AInvalid 'tools': array too long|\A'tools' : maximum number of items",
@@ -3857,6 +3911,8 @@ _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,"
 _WEB_ADDRESS = re.compile(r"https?://[^\s\x00-\x1f\"'<>\\^`{|}]+", re.IGNORECASE)
 _LONGEST_LABEL = 120
 _LONGEST_ADDRESS = 4000
+_MOST_PAGES = 200
+"""Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
 
@@ -4008,13 +4064,17 @@ def search_queries(item: JsonObject) -> list[str]:
 
 
 def search_pages(item: JsonObject) -> list[str]:
-    """Return the addresses of the pages that a search found, each once.
+    """Return the addresses of the pages that a search found, each once, the first 200.
 
-    The page makes links of them, so only addresses of the web are.
+    The page makes links of them, so only addresses of the web are. All are in one status
+    line, which the host stores and writes again with each later one.
     """
     sources = content_parts(as_mapping(item.get("action")).get("sources"))
-    addresses = _texts([source.get("url") for source in sources])
-    return list(dict.fromkeys(filter(has_web_scheme, addresses)))
+    pages: dict[str, None] = {}
+    for address in _texts([source.get("url") for source in sources]):
+        if has_web_scheme(address) and len(address) <= _LONGEST_ADDRESS:
+            pages[address] = None
+    return list(pages)[:_MOST_PAGES]
 
 
 def _texts(values: object) -> list[str]:

@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.7.0
+version: 1.7.1
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -89,10 +89,32 @@ _VALUE_BYTES = 32
 """About what a value takes in memory in addition to its text: `[],` becomes 64 bytes."""
 
 
-def load_json(text: str | bytes | bytearray) -> Any:
-    """Return the value of a JSON text; raises ValueError, also if it is too deep."""
+def _finite_number(text: str) -> float | None:
+    """Return a number; None for one that JSON can say and no reader has, as 1e999."""
+    number = float(text)
+    return number if math.isfinite(number) else None
+
+
+FINITE_NUMBERS: Mapping[str, Any] = {
+    "parse_constant": lambda _name: None,
+    "parse_float": _finite_number,
+}
+"""For a decoder: NaN and infinite numbers become null.
+
+Python reads and writes them, others do not: with one of a server in an item, the page
+could read no event of its socket, and PostgreSQL refused to store the chat.
+"""
+
+
+def load_json(
+    text: str | bytes | bytearray, numbers: Mapping[str, Any] = MappingProxyType({})
+) -> Any:
+    """Return the value of a JSON text; raises ValueError, also if it is too deep.
+
+    `numbers` may be FINITE_NUMBERS.
+    """
     with suppress(RecursionError):
-        value = json.loads(text)
+        value = json.loads(text, **numbers)
         # Most texts have fewer brackets than levels are allowed, which is quick to see.
         if _count_marks(text, "[{") <= MAX_JSON_DEPTH or not is_too_deep(value):
             return value
@@ -817,7 +839,9 @@ def _read_code(
             return "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
-        case "" | "bad_request" if _IS_FOREIGN_ITEM.match(message):
+        case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
+            message
+        ):
             return UNREAD_REASONING
         # Moonshot, as a 429
         case "" if kind == "engine_overloaded_error":
@@ -845,12 +869,21 @@ _CODES_OF_TYPES = {
 _IS_FOREIGN_ITEM = re.compile(
     r"input item (ID )?does not belong to this connection\b", re.IGNORECASE
 )
+_PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
     # Anthropic behind a gateway, of one image of many
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
         r"|At least one of the image dimensions)",
         "image_too_large",
+    ),
+    # Whatever else it says of an image or a file, by its own place of it: of a format, of
+    # signs that are no Base64 (charmbracelet/crush 1782), of too many pages
+    # (anthropics/claude-code 6231)
+    (rf"{_PLACE_AT_ANTHROPIC}image\.source\b\S{{0,40}}: ", "invalid_image_format"),
+    (
+        rf"{_PLACE_AT_ANTHROPIC}(?:pdf|document)\.source\b\S{{0,40}}: ",
+        "unsupported_file",
     ),
     (
         # OpenAI, with `invalid_value` (openai/codex 4946); Copilot, with no code
@@ -1106,15 +1139,22 @@ def _inner_error(text: str) -> ApiError | None:
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
     inner = as_mapping(body).get("error")
-    # The package for Go prints the error without a body; FastAPI has another name.
-    if inner is None and (told or as_mapping(body).get("detail")):
+    # The package for Go prints the error without a body; FastAPI has another name; xAI has
+    # its code next to its words.
+    is_bare = inner is None and (told or as_mapping(body).get("detail"))
+    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    if is_bare or has_code:
         inner = body
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
     if not error.message:
         return None
-    return error._replace(code=told[1]) if told and not error.code else error
+    if told and not error.code:
+        return error._replace(code=told[1])
+    if told and told[1] == "400" and not error.type:  # the code may be a number (Z.AI)
+        return error._replace(type="invalid_request_error")
+    return error
 
 
 CODES_FOR_ANYTHING = (
@@ -1142,8 +1182,11 @@ def _read_printed(text: str) -> object:
     return None
 
 
-_PRINTED_STATUS = re.compile(r"(?:\bError code: |\": )([45]\d\d) [\w '-]{1,40}\Z")
-"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body.
+_PRINTED_STATUS = re.compile(
+    r"(?:\bError code: |\bstatus code:? |\": )([45]\d\d)\b[\w ,:'-]{0,40}\Z"
+)
+"""How OpenAI's packages for Python and Go begin the text of a refusal, before its body,
+and gateways that say 502 of each (continuedev/continue 13261).
 
 Whatever a gateway writes may be in front of it.
 """
@@ -1874,6 +1917,9 @@ _ISOLATION_OPTIONS = (
 )
 _HOST_DISKS = "/proc/fs"
 """It names servers of files and their users; `/proc/cmdline` may hold keys, too."""
+_HOST_LOCKS = "/proc/locks"
+"""Whoever reads it holds up the locks of all files of the host: in a loop, each lock took
+13 times as long."""
 _DEVICES = ("null", "random", "urandom")
 """Not `zero`: mapped, it is the shared memory that the filter refuses."""
 _PROGRAM_PATHS = ("/usr/bin", "/etc/alternatives")
@@ -1938,6 +1984,8 @@ class BubblewrapBackend:
             yield from ("--dev-bind", f"/dev/{name}", f"/dev/{name}")
         if os.path.isdir(_HOST_DISKS):
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
+        if os.path.exists(_HOST_LOCKS):
+            yield from ("--ro-bind", "/dev/null", _HOST_LOCKS)
         for name in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
