@@ -550,6 +550,30 @@ async def stopped(
         await task
 
 
+def test_call_that_nobody_runs_any_more_has_not_failed() -> None:
+    """Python closes what an event loop has left behind."""
+    logged: list[str] = []
+
+    async def leave() -> None:
+        running: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+
+        async def long(arguments: Json) -> str:
+            running.set_result(asyncio.current_task())
+            return await endless(arguments)
+
+        toolset = Toolset(MemoryTools(long=long), limits=LIMITS, log=logged.append)
+        batch = asyncio.create_task(answers_of([calling("long")], toolset))
+        call = await running
+        call.get_coro().close()
+        batch.cancel()
+        await asyncio.wait([batch, call])
+        assert isinstance(call.exception(), RuntimeError)
+
+    run_skipping(leave())
+
+    assert logged == []
+
+
 def test_cancelling_in_the_middle_cancels_what_runs() -> None:
     """Whoever waits for an answer is let go at once; the tool has not failed."""
     tools = MemoryTools()
