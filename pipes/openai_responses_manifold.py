@@ -12886,6 +12886,8 @@ async def _call_tool(
             answer = await toolset.tools.call(name, ready.arguments)
         output = cap_output(answer.output, limits.characters)
         return answer._replace(output=output)
+    except GeneratorExit:  # nobody runs this any more
+        raise
     except BaseException as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task and task.cancelling():
