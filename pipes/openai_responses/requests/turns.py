@@ -9,7 +9,6 @@ and for the newest models, which drop reasoning whose beginning changed
 
 import json
 import zlib
-from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
@@ -19,8 +18,8 @@ from openai_responses.json_input import JsonBudget, JsonTooLarge, as_mapping
 from openai_responses.requests.build import SAMPLING, ResponsesRequest
 from openai_responses.requests.tools import tool_identity
 
-_MAX_STORED_TURN = 200_000
-"""Characters: a chat's row is read and written whole."""
+_MAX_STORED_TURN = 150_000
+"""Bytes: a chat's row is read and written whole."""
 _MAX_UNPACKED_TURN = 900_000
 """Bytes of JSON. The tools and the format of a request are limited to 800,000. What
 repeats itself packs into a thousandth, and each later question sends it unpacked."""
@@ -41,7 +40,7 @@ class Turn(NamedTuple):
     base: Item | None = None
     """The fields of the request if the chat begins here; then no earlier turn holds."""
 
-    def wire(self) -> str:
+    def packed(self) -> bytes:
         """Return the stored form; empty if it is too long.
 
         It is compressed on its own: the length of text compressed together with
@@ -49,12 +48,12 @@ class Turn(NamedTuple):
         """
         text = json.dumps(self).encode()
         if len(text) > _MAX_UNPACKED_TURN:
-            return ""
-        packed = b64encode(zlib.compress(text)).decode()
-        return packed if len(packed) <= _MAX_STORED_TURN else ""
+            return b""
+        packed = zlib.compress(text)
+        return packed if len(packed) <= _MAX_STORED_TURN else b""
 
 
-def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
+def read_turn(packed: bytes, unpacked_left: JsonBudget) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
     Earlier versions declared many tools that way. Such a chat resets, with the
@@ -62,7 +61,7 @@ def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     is stored, or than is left for its chat.
     """
     unpacker = zlib.decompressobj()
-    text = unpacker.decompress(b64decode(wire), _MAX_UNPACKED_TURN)
+    text = unpacker.decompress(packed, _MAX_UNPACKED_TURN)
     if unpacker.unconsumed_tail:
         raise JsonTooLarge
     unpacked_left.spend(len(text))
@@ -89,7 +88,7 @@ def record_turn(
         turn = _next_turn(begins, earlier, default_effort)
     if turn is None:
         turn = begins
-    is_short_enough = bool(turn.wire())
+    is_short_enough = bool(turn.packed())
     return turn if is_short_enough else None
 
 

@@ -14,6 +14,7 @@ one that continues an answer, the present instructions are compared with those t
 chat has sent to this model, and the difference is sent after them.
 """
 
+from base64 import b64decode
 from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -36,8 +37,9 @@ _MIN_REPEATED = 500
 
 _SENT_KEY = "sent"
 
-_Unseal = Callable[[str, str], object]
-"""Returns the JSON value that was encrypted for a message's id, or None."""
+_Unseal = Callable[[str, str], tuple[object, bytes]]
+"""Returns the JSON value that was encrypted for a message's id, or None, and the bytes
+that were encrypted after it."""
 
 
 class SentContext(NamedTuple):
@@ -58,10 +60,13 @@ class SentContext(NamedTuple):
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is encrypted, without what there is not."""
+        """Return what is encrypted, without what there is not, and without the turn.
+
+        That follows in its own form: as a text in JSON it would be a third longer.
+        """
         fields = self._asdict()
         fields["model"] = self.model or None
-        fields["turn"] = self.turn.wire() if self.turn else None
+        del fields["turn"]
         return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
@@ -98,8 +103,8 @@ def read_sent_context(
             # In an answer's own output the key is not the key of the message.
             message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                wire = unseal(sealed, message_id)
-                contexts[message_id] = _read_context(wire, unpacked_left)
+                wire, packed = unseal(sealed, message_id)
+                contexts[message_id] = _read_context(wire, packed, unpacked_left)
     return contexts
 
 
@@ -349,15 +354,16 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
-    """Return what `wire`, which was encrypted here, says."""
+def _read_context(wire: Any, packed: bytes, unpacked_left: JsonBudget) -> SentContext:
+    """Return what was encrypted here; versions up to 1.7.0 had the turn as Base64."""
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
     turn: Turn | None = None
-    if wire.get("turn"):
+    packed = packed or b64decode(wire.get("turn", ""))
+    if packed:
         with suppress(JsonTooLarge):  # the rest of the answer counts all the same
-            turn = read_turn(str(wire["turn"]), unpacked_left)
+            turn = read_turn(packed, unpacked_left)
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),

@@ -21,6 +21,8 @@ from owui_manifold.host.open_webui import server_secret
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12
+_END_OF_JSON = b"\0"
+"""No JSON text has this byte."""
 
 
 class ChatKeys:
@@ -39,8 +41,8 @@ class ChatKeys:
         self._user_id = user_id
         self._chat_id = chat_id
 
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
+    def seal(self, value: object, message_id: str, packed: bytes = b"") -> str:
+        """Return a JSON value, and bytes after it, encrypted for a message of the chat.
 
         Empty if that is impossible.
         """
@@ -48,24 +50,28 @@ class ChatKeys:
             return ""
         nonce = os.urandom(_NONCE_BYTES)
         text = json.dumps(value).encode()
+        if packed:
+            text += _END_OF_JSON + packed
         sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
         return base64.b64encode(nonce + sealed).decode("ascii")
 
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
+    def unseal(self, sealed: str, message_id: str) -> tuple[object, bytes]:
+        """Return the value and the bytes that were encrypted for a message.
 
-        What is not ours, or was changed, raises exceptions of the package's own.
+        None and no bytes for anything else: what is not ours, or was changed, raises
+        exceptions of the package's own.
         """
         if self._cipher is None:
-            return None
+            return None, b""
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce = whole[:_NONCE_BYTES]
             encrypted = whole[_NONCE_BYTES:]
             text = self._cipher.decrypt(nonce, encrypted, self._scope(message_id))
-            return json.loads(text)
+            value, _, packed = text.partition(_END_OF_JSON)
+            return json.loads(value), packed
         except Exception:
-            return None
+            return None, b""
 
     def _scope(self, message_id: str) -> bytes:
         """Return what a value is bound to: a client chooses the ids of its messages."""

@@ -64,7 +64,10 @@ class StoredAnswer(NamedTuple):
             sent = self.chat.sent.get(self.message_id)
         elif sent == SentContext():
             sent = None
-        sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
+        sealed = ""
+        if sent:
+            turn = sent.turn.packed() if sent.turn else b""
+            sealed = self.keys.seal(sent.wire(), self.message_id, turn)
         return add_sent_context(value, sealed)
 
 

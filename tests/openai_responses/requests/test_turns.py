@@ -2,7 +2,6 @@
 
 import json
 import zlib
-from base64 import b64encode
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,7 +37,7 @@ def recorded(
 
 def test_stored_form_gives_the_turn_back() -> None:
     turn = recorded(request(tools(0, description="é\n")), (), "medium")
-    assert read_turn(turn.wire(), JsonBudget(10_000)) == turn._replace(items=[])
+    assert read_turn(turn.packed(), JsonBudget(10_000)) == turn._replace(items=[])
 
 
 def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
@@ -46,7 +45,7 @@ def test_turn_whose_tools_lie_in_namespaces_is_not_read() -> None:
     space = {"type": "namespace", "name": "f_1", "description": "", "tools": tools(1)}
     turn = recorded(request([*tools(0), {"type": "tool_search"}, space]))
 
-    assert read_turn(turn.wire(), JsonBudget(10_000)) is None
+    assert read_turn(turn.packed(), JsonBudget(10_000)) is None
 
 
 @pytest.mark.parametrize(("held", "more", "begins"), [(127, 1, False), (127, 2, True)])
@@ -67,14 +66,14 @@ def test_turn_is_limited_by_what_it_unpacks_to() -> None:
 
     packed = zlib.compress(json.dumps(Turn("m", base={"tools": huge})).encode())
     with pytest.raises(JsonTooLarge):
-        read_turn(b64encode(packed).decode(), JsonBudget(10_000_000))
+        read_turn(packed, JsonBudget(10_000_000))
 
     # Many of them, each small in the row, would send as much together.
     turn = recorded(request(tools(0, description="x" * 1000)))
     budget = JsonBudget(1500)
-    assert read_turn(turn.wire(), budget)
+    assert read_turn(turn.packed(), budget)
     with pytest.raises(JsonTooLarge):
-        read_turn(turn.wire(), budget)
+        read_turn(turn.packed(), budget)
 
 
 def test_turn_that_is_too_long_is_not_stored() -> None:

@@ -1,6 +1,7 @@
 """What was sent, reconciled with what is asked."""
 
 import json
+from base64 import b64encode
 
 import pytest
 
@@ -301,11 +302,22 @@ def test_sent_context_survives_storage() -> None:
         json.loads(json.dumps(chat)), KEYS.unseal, JsonBudget(9999)
     )
 
-    assert {key: json.dumps(context.wire()) for key, context in contexts.items()} == {
-        "a2": json.dumps(sent.wire()),
-        "a0": json.dumps({"instructions": "Be brief.", "gone": ["x"]}),
-        "b0": json.dumps(sent.wire()),
+    assert {key: json.dumps(context) for key, context in contexts.items()} == {
+        "a2": json.dumps(sent),
+        "a0": json.dumps(SentContext(instructions="Be brief.", gone=("x",))),
+        "b0": json.dumps(sent),
     }
+
+
+def test_turn_that_an_earlier_version_stored_is_read() -> None:
+    """Up to 1.7.0 it was a text among the other fields."""
+    turn = Turn("gpt-6.1-sol", base={"tools": []})
+    wire = {"model": "a", "turn": b64encode(turn.packed()).decode()}
+    chat = {message_key("a1"): {"sent": KEYS.seal(wire, "a1")}}
+
+    contexts = read_sent_context(chat, KEYS.unseal, JsonBudget(9999))
+
+    assert json.dumps(contexts["a1"]) == json.dumps(SentContext(model="a", turn=turn))
 
 
 def test_stored_turns_are_read_within_their_unpacked_budget() -> None:

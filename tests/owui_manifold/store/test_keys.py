@@ -28,7 +28,7 @@ def test_value_opens_for_its_own_message_alone(
     """A client chooses the ids of its messages; a chat can be cloned."""
     sealed = ChatKeys(SECRET, "user-1", "chat-1").seal(VALUE, "m-1")
 
-    assert opener.unseal(sealed, message_id) == (VALUE if opens else None)
+    assert opener.unseal(sealed, message_id) == (VALUE if opens else None, b"")
 
 
 def test_value_that_an_earlier_version_encrypted_opens() -> None:
@@ -38,13 +38,21 @@ def test_value_that_an_earlier_version_encrypted_opens() -> None:
         "HlH7FuS28ChM4QV8QJd+DTbL4J6OeTL+FZBSR+pebnMgI60enSSHWFpu"
     )
 
-    assert ChatKeys(SECRET, "user-1", "chat-1").unseal(sealed, "m-1") == VALUE
+    assert ChatKeys(SECRET, "user-1", "chat-1").unseal(sealed, "m-1") == (VALUE, b"")
+
+
+def test_bytes_after_the_value_come_back_as_they_were() -> None:
+    keys = ChatKeys(SECRET, "user-1", "chat-1")
+
+    sealed = keys.seal(VALUE, "m-1", b"\0{}\0")
+
+    assert keys.unseal(sealed, "m-1") == (VALUE, b"\0{}\0")
 
 
 @pytest.mark.parametrize("sealed", ["", "no base64!", base64.b64encode(b"x").decode()])
 def test_what_nobody_encrypted_is_nothing(sealed: str) -> None:
     """The owner of a chat can write anything there."""
-    assert ChatKeys(SECRET, "user-1", "chat-1").unseal(sealed, "m-1") is None
+    assert ChatKeys(SECRET, "user-1", "chat-1").unseal(sealed, "m-1") == (None, b"")
 
 
 def test_equal_values_do_not_look_alike() -> None:
