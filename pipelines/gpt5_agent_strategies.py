@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.7.1
+version: 1.8.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.7.1
+version: 1.8.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -15457,8 +15457,8 @@ def _opens_container(tool: Item) -> bool:
 # --------------------------------------------------------------------------------------
 
 
-_MAX_STORED_TURN = 200_000
-"""Characters: a chat's row is read and written whole."""
+_MAX_STORED_TURN = 150_000
+"""Bytes: a chat's row is read and written whole."""
 _MAX_UNPACKED_TURN = 900_000
 """Bytes of JSON. The tools and the format of a request are limited to 800,000. What
 repeats itself packs into a thousandth, and each later question sends it unpacked."""
@@ -15479,7 +15479,7 @@ class Turn(NamedTuple):
     base: Item | None = None
     """The fields of the request if the chat begins here; then no earlier turn holds."""
 
-    def wire(self) -> str:
+    def packed(self) -> bytes:
         """Return the stored form; empty if it is too long.
 
         It is compressed on its own: the length of text compressed together with
@@ -15487,12 +15487,12 @@ class Turn(NamedTuple):
         """
         text = json.dumps(self).encode()
         if len(text) > _MAX_UNPACKED_TURN:
-            return ""
-        packed = b64encode(zlib.compress(text)).decode()
-        return packed if len(packed) <= _MAX_STORED_TURN else ""
+            return b""
+        packed = zlib.compress(text)
+        return packed if len(packed) <= _MAX_STORED_TURN else b""
 
 
-def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
+def read_turn(packed: bytes, unpacked_left: JsonBudget) -> Turn | None:
     """Return a stored turn; None for one whose tools lie in namespaces.
 
     Earlier versions declared many tools that way. Such a chat resets, with the
@@ -15500,7 +15500,7 @@ def read_turn(wire: str, unpacked_left: JsonBudget) -> Turn | None:
     is stored, or than is left for its chat.
     """
     unpacker = zlib.decompressobj()
-    text = unpacker.decompress(b64decode(wire), _MAX_UNPACKED_TURN)
+    text = unpacker.decompress(packed, _MAX_UNPACKED_TURN)
     if unpacker.unconsumed_tail:
         raise JsonTooLarge
     unpacked_left.spend(len(text))
@@ -15527,7 +15527,7 @@ def record_turn(
         turn = _next_turn(begins, earlier, default_effort)
     if turn is None:
         turn = begins
-    is_short_enough = bool(turn.wire())
+    is_short_enough = bool(turn.packed())
     return turn if is_short_enough else None
 
 
@@ -22358,8 +22358,9 @@ _MIN_REPEATED = 500
 
 _SENT_KEY = "sent"
 
-_Unseal = Callable[[str, str], object]
-"""Returns the JSON value that was encrypted for a message's id, or None."""
+_Unseal = Callable[[str, str], tuple[object, bytes]]
+"""Returns the JSON value that was encrypted for a message's id, or None, and the bytes
+that were encrypted after it."""
 
 
 class SentContext(NamedTuple):
@@ -22380,10 +22381,13 @@ class SentContext(NamedTuple):
     turn: Turn | None = None
 
     def wire(self) -> dict[str, Any]:
-        """Return the form that is encrypted, without what there is not."""
+        """Return what is encrypted, without what there is not, and without the turn.
+
+        That follows in its own form: as a text in JSON it would be a third longer.
+        """
         fields = self._asdict()
         fields["model"] = self.model or None
-        fields["turn"] = self.turn.wire() if self.turn else None
+        del fields["turn"]
         return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
 
@@ -22420,8 +22424,8 @@ def read_sent_context(
             # In an answer's own output the key is not the key of the message.
             message_id = str(value.get("message_id") or key.removeprefix(prefix))
             with suppress(Exception):  # another version may have written it
-                wire = unseal(sealed, message_id)
-                contexts[message_id] = _read_context(wire, unpacked_left)
+                wire, packed = unseal(sealed, message_id)
+                contexts[message_id] = _read_context(wire, packed, unpacked_left)
     return contexts
 
 
@@ -22671,15 +22675,16 @@ def _lines(text: str) -> list[str]:
     return [line for line in text.splitlines() if line.strip()]
 
 
-def _read_context(wire: Any, unpacked_left: JsonBudget) -> SentContext:
-    """Return what `wire`, which was encrypted here, says."""
+def _read_context(wire: Any, packed: bytes, unpacked_left: JsonBudget) -> SentContext:
+    """Return what was encrypted here; versions up to 1.7.0 had the turn as Base64."""
     injected = wire.get("injected")
     if injected:
         injected = {"words": injected["words"], "texts": injected["texts"]}
     turn: Turn | None = None
-    if wire.get("turn"):
+    packed = packed or b64decode(wire.get("turn", ""))
+    if packed:
         with suppress(JsonTooLarge):  # the rest of the answer counts all the same
-            turn = read_turn(str(wire["turn"]), unpacked_left)
+            turn = read_turn(packed, unpacked_left)
     return SentContext(
         injected=injected or None,
         model=wire.get("model", ""),
@@ -31223,6 +31228,8 @@ def left_out_tools(
 
 _PURPOSE = "openai_responses_pipe "
 _NONCE_BYTES = 12
+_END_OF_JSON = b"\0"
+"""No JSON text has this byte."""
 
 
 class ChatKeys:
@@ -31241,8 +31248,8 @@ class ChatKeys:
         self._user_id = user_id
         self._chat_id = chat_id
 
-    def seal(self, value: object, message_id: str) -> str:
-        """Return a JSON value encrypted for a message of the chat.
+    def seal(self, value: object, message_id: str, packed: bytes = b"") -> str:
+        """Return a JSON value, and bytes after it, encrypted for a message of the chat.
 
         Empty if that is impossible.
         """
@@ -31250,24 +31257,28 @@ class ChatKeys:
             return ""
         nonce = os.urandom(_NONCE_BYTES)
         text = json.dumps(value).encode()
+        if packed:
+            text += _END_OF_JSON + packed
         sealed = self._cipher.encrypt(nonce, text, self._scope(message_id))
         return base64.b64encode(nonce + sealed).decode("ascii")
 
-    def unseal(self, sealed: str, message_id: str) -> object:
-        """Return the value that was encrypted for a message; None for anything else.
+    def unseal(self, sealed: str, message_id: str) -> tuple[object, bytes]:
+        """Return the value and the bytes that were encrypted for a message.
 
-        What is not ours, or was changed, raises exceptions of the package's own.
+        None and no bytes for anything else: what is not ours, or was changed, raises
+        exceptions of the package's own.
         """
         if self._cipher is None:
-            return None
+            return None, b""
         try:
             whole = base64.b64decode(sealed, validate=True)
             nonce = whole[:_NONCE_BYTES]
             encrypted = whole[_NONCE_BYTES:]
             text = self._cipher.decrypt(nonce, encrypted, self._scope(message_id))
-            return json.loads(text)
+            value, _, packed = text.partition(_END_OF_JSON)
+            return json.loads(value), packed
         except Exception:
-            return None
+            return None, b""
 
     def _scope(self, message_id: str) -> bytes:
         """Return what a value is bound to: a client chooses the ids of its messages."""
@@ -31390,7 +31401,10 @@ class StoredAnswer(NamedTuple):
             sent = self.chat.sent.get(self.message_id)
         elif sent == SentContext():
             sent = None
-        sealed = self.keys.seal(sent.wire(), self.message_id) if sent else ""
+        sealed = ""
+        if sent:
+            turn = sent.turn.packed() if sent.turn else b""
+            sealed = self.keys.seal(sent.wire(), self.message_id, turn)
         return add_sent_context(value, sealed)
 
 
