@@ -107,7 +107,8 @@ class Environment:
         # the base interpreter: this one may lie in the directory just cleared
         base = self.interpreter or getattr(sys, "_base_executable", sys.executable)
         options = ["--without-pip"] if uv else []
-        command = [base, "-m", "venv", *options, str(self.directory)]
+        # Python makes none where the last part of the path is a link.
+        command = [base, "-m", "venv", *options, str(self.directory.resolve())]
         made = subprocess.run(command, check=False, capture_output=True)
         if made.returncode:
             raise InstallationError(NO_VENV.format(python=base))

@@ -78,6 +78,17 @@ def test_changed_requirements_remake_it(checkout: Checkout) -> None:
     assert inner.exists()
 
 
+def test_environment_on_another_disk_is_remade_there(checkout: Checkout) -> None:
+    """Python makes none where the last part of the path is a link."""
+    checkout.environment.directory.symlink_to(checkout.calls.with_name("disk"))
+    checkout.calls.with_name("disk").mkdir()
+
+    checkout.make_current()
+
+    assert checkout.environment.is_current()
+    assert checkout.environment.directory.is_symlink()
+
+
 def test_a_failed_installation_says_why(checkout: Checkout) -> None:
     """The installer's last words are in the error; the next start begins anew."""
     checkout.use_installer("#!/bin/sh\necho no such package\nexit 1\n")
