@@ -23,11 +23,6 @@ import random
 import sys
 from pathlib import Path
 
-# A fork of this process runs the tests: what is imported here, it need not import again.
-import aiohttp.web  # noqa: F401
-import hypothesis.strategies  # noqa: F401
-import openai.types.responses  # noqa: F401
-
 from faulting.faults import Fault, read_known_faults
 from faulting.rooms import ROOMS, Room, scratch_copy
 from progress import Progress

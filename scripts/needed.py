@@ -16,11 +16,6 @@ import random
 import sys
 from collections import defaultdict
 
-# A fork of this process runs the tests: what is imported here, it need not import again.
-import aiohttp.web  # noqa: F401
-import hypothesis.strategies  # noqa: F401
-import openai.types.responses  # noqa: F401
-
 from faulting.faults import Fault
 from faulting.rooms import ROOMS, Room, scratch_copy
 from faulting.runs import function_of

@@ -22,7 +22,11 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any, NamedTuple
 
+# A fork of this process runs the tests: what is imported here, it need not import again.
+import aiohttp.web  # noqa: F401
 import coverage
+import hypothesis.strategies  # noqa: F401
+import openai.types.responses  # noqa: F401
 import pytest
 
 OPTIONS = (

@@ -23,5 +23,5 @@ def signed_items(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 def with_sent(value: Mapping[str, Any], sent: SentContext, key: str) -> dict[str, Any]:
     """The value of a message's key, with what its run sent."""
     message_id = key.partition(":")[2]
-    turn = sent.turn.packed() if sent.turn else b""
-    return add_sent_context(value, KEYS.seal(sent.wire(), message_id, turn))
+    sealed = KEYS.seal(sent.wire(), message_id, sent.packed_turn())
+    return add_sent_context(value, sealed)

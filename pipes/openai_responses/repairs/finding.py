@@ -35,7 +35,6 @@ from openai_responses.items import (
     INSTRUCTING,
     Item,
     answer_as_text,
-    content_parts,
     has_plain_reasoning,
     is_hosted,
     is_paired,
@@ -94,6 +93,7 @@ from openai_responses.repairs.request_repairs import (
     StateIds,
     StateInstructions,
     TextOutputs,
+    count_media,
     value_digest,
     whole_tools,
 )
@@ -797,15 +797,10 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
         too_many = refusal.says(_TOO_MANY_IMAGES)
         if too_many:
-            kinds = [
-                part.get("type")
-                for row in refusal.sent.items
-                for key in ("content", "output")
-                for part in content_parts(row.item.get(key))
-            ]
+            items = [row.item for row in refusal.sent.items]
             # Anthropic adds pages of files: "30 document pages + 80 images > 100".
             numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
-            count = kinds.count("input_image")
+            count = count_media(items, "input_image")
             most = max((n for n in map(int, numbers) if n < count), default=0)
             if most:
                 newest = LimitMedia("input_image", most)

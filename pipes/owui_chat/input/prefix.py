@@ -69,6 +69,10 @@ class SentContext(NamedTuple):
         del fields["turn"]
         return {name: fields[name] for name in fields if fields[name] not in (None, ())}
 
+    def packed_turn(self) -> bytes:
+        """Return the turn as it follows; empty if there is none."""
+        return self.turn.packed() if self.turn else b""
+
 
 _NOTHING = SentContext()
 

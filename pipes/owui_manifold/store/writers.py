@@ -66,8 +66,8 @@ class StoredAnswer(NamedTuple):
             sent = None
         sealed = ""
         if sent:
-            turn = sent.turn.packed() if sent.turn else b""
-            sealed = self.keys.seal(sent.wire(), self.message_id, turn)
+            packed = sent.packed_turn()
+            sealed = self.keys.seal(sent.wire(), self.message_id, packed)
         return add_sent_context(value, sealed)
 
 
