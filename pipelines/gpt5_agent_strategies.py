@@ -6302,24 +6302,28 @@ class LimitMedia(RequestRepair):
         )
 
     def apply(self, payload: Payload) -> Payload:
-        surplus = -self.most
-        for item in payload["input"]:
-            for key in ("content", "output"):
-                surplus += sum(map(self._is_meant, content_parts(item.get(key))))
+        surplus = count_media(payload["input"], self.kind) - self.most
         if surplus <= 0:
             return payload
 
         # The parts come in their order, so the newest stay.
         def goes(part: Item) -> bool:
             nonlocal surplus
-            is_surplus = surplus > 0 and self._is_meant(part)
+            is_surplus = surplus > 0 and part.get("type") == self.kind
             surplus -= is_surplus
             return is_surplus
 
         return _change_items(payload, lambda item: without_media(item, goes))
 
-    def _is_meant(self, part: Item) -> bool:
-        return part.get("type") == self.kind
+
+def count_media(items: Iterable[Item], kind: str) -> int:
+    """Return how many parts of a kind are in messages and outputs."""
+    return sum(
+        part.get("type") == kind
+        for item in items
+        for key in ("content", "output")
+        for part in content_parts(item.get(key))
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -7572,15 +7576,10 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
         too_many = refusal.says(_TOO_MANY_IMAGES)
         if too_many:
-            kinds = [
-                part.get("type")
-                for row in refusal.sent.items
-                for key in ("content", "output")
-                for part in content_parts(row.item.get(key))
-            ]
+            items = [row.item for row in refusal.sent.items]
             # Anthropic adds pages of files: "30 document pages + 80 images > 100".
             numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
-            count = kinds.count("input_image")
+            count = count_media(items, "input_image")
             most = max((n for n in map(int, numbers) if n < count), default=0)
             if most:
                 newest = LimitMedia("input_image", most)
