@@ -10,6 +10,7 @@ and for the newest models, which drop reasoning whose beginning changed
 import json
 import zlib
 from collections.abc import Mapping, Sequence, Set
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools, lower_payload
@@ -46,11 +47,19 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        text = json.dumps(self).encode()
-        if len(text) > _MAX_UNPACKED_TURN:
-            return b""
-        packed = zlib.compress(text)
-        return packed if len(packed) <= _MAX_STORED_TURN else b""
+        return _pack(json.dumps(self))
+
+
+@lru_cache(maxsize=8)
+def _pack(text: str) -> bytes:
+    """Compress a turn: its length is needed before it is sent, its bytes when it is stored.
+
+    Chats that begin with the same tools share the work.
+    """
+    if len(text) > _MAX_UNPACKED_TURN:
+        return b""
+    packed = zlib.compress(text.encode())
+    return packed if len(packed) <= _MAX_STORED_TURN else b""
 
 
 def read_turn(packed: bytes, unpacked_left: JsonBudget) -> Turn | None:

@@ -242,14 +242,16 @@ async def test_the_oldest_aiohttp_tells_of_a_certificate() -> None:
 
     async with await asyncio.start_server(hang_up, "127.0.0.1", ssl=context) as server:
         port = server.sockets[0].getsockname()[1]
-        asked = await asyncio.create_subprocess_exec(
-            *(str(pipelines_python()), "-c", ASK, f"https://127.0.0.1:{port}/v1"),
+        # In a thread: for a process, the clock of the tests does not wait.
+        asked = await asyncio.to_thread(
+            subprocess.run,
+            [str(pipelines_python()), "-c", ASK, f"https://127.0.0.1:{port}/v1"],
             env={"PYTHONPATH": str(PIPES)},
             stdout=subprocess.PIPE,
+            check=True,
         )
-        printed, _ = await asked.communicate()
 
-    message, was_sent = json.loads(printed)
+    message, was_sent = json.loads(asked.stdout)
     assert message.startswith("The certificate of 127.0.0.1 is not trusted: ")
     assert not was_sent
 
