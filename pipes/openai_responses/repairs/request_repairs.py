@@ -157,6 +157,32 @@ class RequestRepair(ABC):
         return self.apply(sent.payload) != sent.payload
 
 
+class ToolRepair(RequestRepair):
+    """One change of each tool, also of those in the items."""
+
+    @abstractmethod
+    def change(self, tool: Item) -> Item:
+        """Return the tool as it is sent."""
+
+    def apply(self, payload: Payload) -> Payload:
+        items = change_added_tools(payload["input"], self.change)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.change(tool) for tool in payload["tools"]]
+        return changed
+
+
+class ItemRepair(RequestRepair):
+    """One change of each item."""
+
+    @abstractmethod
+    def change(self, item: Item) -> Item:
+        """Return the item as it is sent."""
+
+    def apply(self, payload: Payload) -> Payload:
+        return {**payload, "input": [self.change(item) for item in payload["input"]]}
+
+
 Repair = ChatRepair | RequestRepair
 
 
@@ -338,7 +364,7 @@ def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainSchemas(RequestRepair):
+class PlainSchemas(ToolRepair):
     """Functions have schemas of types, names and descriptions alone.
 
     If only one of them was refused, the others stay as they are.
@@ -351,10 +377,7 @@ class PlainSchemas(RequestRepair):
         "The model's server cannot read a tool's parameters: sending simpler ones."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self._simplify)
-
-    def _simplify(self, tool: Item) -> Item:
+    def change(self, tool: Item) -> Item:
         if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
             return tool
         plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
@@ -364,7 +387,7 @@ class PlainSchemas(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class ShortenDescriptions(RequestRepair):
+class ShortenDescriptions(ToolRepair):
     """No description of a function, or of its parameters, has more than `most` characters.
 
     OpenAI takes 1024 in Chat Completions, which a gateway may use (danny-avila/LibreChat
@@ -378,10 +401,7 @@ class ShortenDescriptions(RequestRepair):
         "their beginnings."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self._shorten)
-
-    def _shorten(self, tool: Item) -> Item:
+    def change(self, tool: Item) -> Item:
         if tool.get("type") not in CALLED_BY_NAME:
             return tool
         shorter: Item = self._shorten_part(tool, _MOST_LEVELS_OF_TOOLS)
@@ -403,14 +423,6 @@ class ShortenDescriptions(RequestRepair):
 
 _MOST_LEVELS_OF_TOOLS = 40
 """What is deeper in the schema of a function stays as it is."""
-
-
-def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    """Return a body with other tools, also in its items."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
 
 
 class AskForStream(RequestRepair):
@@ -456,7 +468,7 @@ _SIMPLIFYING = (LeaveOutOptions, PlainSchemas, ShortenDescriptions)
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutField(RequestRepair):
+class LeaveOutField(ItemRepair):
     """A field that a server does not know goes from all items of a type."""
 
     kind: str
@@ -466,29 +478,21 @@ class LeaveOutField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
-    def apply(self, payload: Payload) -> Payload:
-        if not _may_lose_field(self.kind, self.keys):
-            return payload
+    def change(self, item: Item) -> Item:
+        if item_type(item) != self.kind or not self._means_nothing:
+            return item
+        shorter: Item = _without_key(item, self.keys)
+        return shorter
 
-        def shorten(item: Item) -> Item:
-            is_meant = item_type(item) == self.kind
-            shorter: Item = _without_key(item, self.keys) if is_meant else item
-            return shorter
-
-        return _change_items(payload, shorten)
-
-
-def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    return {**payload, "input": [change(item) for item in payload["input"]]}
-
-
-def _may_lose_field(kind: str, keys: Sequence[str]) -> bool:
-    """Say whether items of a type mean the same without the field at a path."""
-    if not keys or len(kind) > _MAX_TYPE:
-        return False
-    if kind == "message" and tuple(keys) == ("type",):
-        return True  # its role tells what it is
-    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
+    @property
+    def _means_nothing(self) -> bool:
+        """Whether items of the type mean the same without the field."""
+        if not self.keys or len(self.kind) > _MAX_TYPE:
+            return False
+        if self.kind == "message" and self.keys == ("type",):
+            return True  # its role tells what it is
+        has_meaning = self.keys[-1] in _FIELDS_WITH_A_MEANING
+        return self.kind not in _ITEMS_THAT_STAY_WHOLE and not has_meaning
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -503,7 +507,7 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutToolField(RequestRepair):
+class LeaveOutToolField(ToolRepair):
     """Tools go without a field that permits nothing, for servers that do not know it."""
 
     key: str
@@ -512,11 +516,7 @@ class LeaveOutToolField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.key[:_MAX_TYPE])
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self.shorten)
-
-    def shorten(self, tool: Item) -> Item:
-        """Return a tool without the field."""
+    def change(self, tool: Item) -> Item:
         is_known = self.key in PERMIT_NOTHING
         return {key: tool[key] for key in tool if not is_known or key != self.key}
 
@@ -535,7 +535,7 @@ class LowerItems(RequestRepair):
         return lower_payload(payload, {self.kind})
 
 
-class AnswersAsTexts(RequestRepair):
+class AnswersAsTexts(ItemRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
     message = (
@@ -543,47 +543,43 @@ class AnswersAsTexts(RequestRepair):
         "their texts alone."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, answer_as_text)
+    def change(self, item: Item) -> Item:
+        return answer_as_text(item)
 
 
-class StateIds(RequestRepair):
+class StateIds(ItemRepair):
     """Reasoning and calls have ids, for servers that demand one of each."""
 
     message = "The model's server demands ids of earlier items: sending such."
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, with_item_id)
+    def change(self, item: Item) -> Item:
+        return with_item_id(item)
 
 
-class LeaveOutEmptyTexts(RequestRepair):
+class LeaveOutEmptyTexts(ItemRepair):
     """No text is empty: one next to an image goes, one alone says that it is none."""
 
     message = "The model's server does not accept empty texts: leaving them out."
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, _without_empty_texts)
+    def change(self, item: Item) -> Item:
+        changed = dict(item)
+        for key in ("content", "output"):
+            content = item.get(key)
+            if isinstance(content, str) and not content.strip():
+                changed[key] = _EMPTY_TEXT
+            elif isinstance(content, list):
+                kept: list[Any] = []
+                for part in content:
+                    text = as_mapping(part).get("text")
+                    if not isinstance(text, str) or text.strip():
+                        kept.append(part)
+                changed[key] = kept or [
+                    {**part, "text": _EMPTY_TEXT} for part in content[:1]
+                ]
+        return changed
 
 
 _EMPTY_TEXT = "[No text.]"
-
-
-def _without_empty_texts(item: Item) -> Item:
-    changed = dict(item)
-    for key in ("content", "output"):
-        content = item.get(key)
-        if isinstance(content, str) and not content.strip():
-            changed[key] = _EMPTY_TEXT
-        elif isinstance(content, list):
-            kept: list[Any] = []
-            for part in content:
-                text = as_mapping(part).get("text")
-                if not isinstance(text, str) or text.strip():
-                    kept.append(part)
-            changed[key] = kept or [
-                {**part, "text": _EMPTY_TEXT} for part in content[:1]
-            ]
-    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,7 +611,8 @@ class LimitMedia(RequestRepair):
             surplus -= is_surplus
             return is_surplus
 
-        return _change_items(payload, lambda item: without_media(item, goes))
+        items = [without_media(item, goes) for item in payload["input"]]
+        return {**payload, "input": items}
 
 
 def count_media(items: Iterable[Item], kind: str) -> int:
@@ -653,24 +650,22 @@ class LowerLimit(RequestRepair):
         return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
-class StateDetail(RequestRepair):
+class StateDetail(ItemRepair):
     """Images say `low` or `high` of their detail, for servers that know no other."""
 
     message = _refused_message("the detail of an image")
 
-    def apply(self, payload: Payload) -> Payload:
+    def change(self, item: Item) -> Item:
         def with_known_detail(part: Any) -> Any:
             is_image = as_mapping(part).get("type") == "input_image"
             if is_image and part.get("detail") not in ("low", "high"):
                 return {**part, "detail": "high"}
             return part
 
-        return _change_items(
-            payload, lambda item: change_parts(item, with_known_detail)
-        )
+        return change_parts(item, with_known_detail)
 
 
-class ShortCallIds(RequestRepair):
+class ShortCallIds(ItemRepair):
     """Calls have ids of nine letters and digits.
 
     A new id follows from the old one alone, so later turns send the same.
@@ -678,14 +673,11 @@ class ShortCallIds(RequestRepair):
 
     message = "The model's server takes short ids of tool calls alone: sending such."
 
-    def apply(self, payload: Payload) -> Payload:
-        def with_short_id(item: Item) -> Item:
-            call_id = as_text(item.get("call_id"))
-            if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
-                return item
-            return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
-
-        return _change_items(payload, with_short_id)
+    def change(self, item: Item) -> Item:
+        call_id = as_text(item.get("call_id"))
+        if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
+            return item
+        return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
 
 
 _SHORT_LENGTH = 9
@@ -969,7 +961,7 @@ def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
         if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
         if isinstance(repair, LeaveOutToolField):
-            tool = repair.shorten(tool)
+            tool = repair.change(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
