@@ -254,6 +254,11 @@ def content_parts(content: object) -> list[Item]:
     return [part for part in as_list(content) if isinstance(part, dict)]
 
 
+def inner_parts(item: JsonObject) -> list[Item]:
+    """Return the parts of a message or of an output."""
+    return [*content_parts(item.get("content")), *content_parts(item.get("output"))]
+
+
 def part_text(part: JsonObject) -> str:
     """Return the text of a content part."""
     return as_text(part.get("text") or part.get("refusal"))

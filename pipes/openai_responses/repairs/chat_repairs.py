@@ -17,6 +17,7 @@ from openai_responses.items import (
     content_parts,
     drop_orphans,
     has_plain_reasoning,
+    inner_parts,
     is_call,
     is_encrypted,
     is_paired,
@@ -379,11 +380,7 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     """Say whether `item` holds an image or a file."""
-    for key in ("content", "output"):
-        for part in content_parts(item.get(key)):
-            if part.get("type") in types:
-                return True
-    return False
+    return any(part.get("type") in types for part in inner_parts(item))
 
 
 def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:

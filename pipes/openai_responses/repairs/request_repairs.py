@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 from openai_responses.appended import (
@@ -26,6 +27,7 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     content_parts,
+    inner_parts,
     is_call_output,
     is_paired,
     item_type,
@@ -617,12 +619,8 @@ class LimitMedia(RequestRepair):
 
 def count_media(items: Iterable[Item], kind: str) -> int:
     """Return how many parts of a kind are in messages and outputs."""
-    return sum(
-        part.get("type") == kind
-        for item in items
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    parts = chain.from_iterable(map(inner_parts, items))
+    return sum(part.get("type") == kind for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
