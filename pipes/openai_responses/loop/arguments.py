@@ -20,7 +20,6 @@ from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     is_json_number,
     joined_schemas,
-    schema_parts,
 )
 from openai_responses.requests.strict_schema import json_types
 
@@ -242,11 +241,11 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
                 return [option]
         return options
 
-    def parts_of(part: JsonObject) -> list[Any]:
+    joined: list[JsonObject] = []
+    for part in joined_schemas(check.root, node, choose):
         check.pay_for(value, part)
-        return schema_parts(check.root, part, choose)
-
-    return joined_schemas(node, parts_of)
+        joined.append(part)
+    return joined
 
 
 def _required_names(node: JsonObject) -> Set[str]:
