@@ -11,7 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
@@ -151,28 +151,25 @@ class Attempt:
     first_index: int = 0
     call_ids: Collection[str] = ()
 
-    response: ResponseState = field(init=False)
-    error: ResponsesError | None = field(default=None, init=False)
-    """Why there is no answer, or only a part of it."""
-    skipped: Counter[str] = field(default_factory=Counter, init=False)
-    """The events that cannot be read, by what they are."""
-    has_shown: bool = field(default=False, init=False)
-    """Whether more than a thought is on the page."""
-    thinks: bool = field(default=False, init=False)
-    """Whether the thought on the page is also that of this attempt."""
-    _earlier_parts: int = field(init=False)
-    """How many parts of it earlier attempts have shown."""
-    _held: list[RunEvent] = field(default_factory=list, init=False)
-    """The events that are not shown yet."""
-    _tagged: TaggedThoughts | None = field(default=None, init=False)
-    """What makes reasoning of tags; None at OpenAI and Azure."""
-
     def __post_init__(self) -> None:
         tool_names = added_tool_names(self.request.input)
         tools = self.request.tools or ()
         tool_names.update(as_text(tool.get("name")) for tool in tools)
         self.response = ResponseState(self.first_index, self.call_ids, tool_names)
+        self.error: ResponsesError | None = None
+        """Why there is no answer, or only a part of it."""
+        self.skipped = Counter[str]()
+        """The events that cannot be read, by what they are."""
+        self.has_shown = False
+        """Whether more than a thought is on the page."""
+        self.thinks = False
+        """Whether the thought on the page is also that of this attempt."""
         self._earlier_parts = self.page_thought.part_count
+        """How many parts of it earlier attempts have shown."""
+        self._held: list[RunEvent] = []
+        """The events that are not shown yet."""
+        self._tagged: TaggedThoughts | None = None
+        """What makes reasoning of tags; None at OpenAI and Azure."""
 
     async def events(self) -> RunEvents:
         """Send the request; yield what is shown of its answer.
