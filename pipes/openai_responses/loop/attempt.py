@@ -243,13 +243,13 @@ class Attempt:
                 limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
                     async with limit:
-                        events, unreadable = await reader.read_batch()
+                        events = await reader.read_batch()
                 except TimeoutError:
                     break
                 for event in events:
                     yield event
-                if unreadable:
-                    raise unreadable
+                if reader.unreadable:
+                    raise reader.unreadable
                 await reader.gather_deltas(events)
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
@@ -432,8 +432,8 @@ class _StreamReader:
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | AnswerTooLarge | None = None
-        """Why the rest of the batch is not read."""
+        self.unreadable: UnreadableAnswer | AnswerTooLarge | None = None
+        """Why the rest of the last batch was not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
         self._waited = 0.0
@@ -443,10 +443,8 @@ class _StreamReader:
         self._has_text = False
         """Whether a delta of a text has come."""
 
-    async def read_batch(
-        self,
-    ) -> tuple[list[RunEvent], UnreadableAnswer | AnswerTooLarge | None]:
-        """Wait for bytes; return their run events, up to what is not read, and why."""
+    async def read_batch(self) -> list[RunEvent]:
+        """Wait for bytes; return their run events, up to what is not read."""
         began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
@@ -460,7 +458,7 @@ class _StreamReader:
         events = self._feed(batch)
         if response.event_count > earlier_events:
             self._server.deadlines.event_arrived()
-        return events, self._unreadable
+        return events
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
@@ -507,18 +505,18 @@ class _StreamReader:
 
         That is one of another API, or one with more items than an answer may have.
         """
-        self._unreadable = None
+        self.unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
             try:
                 run_events += self._response.feed(event)
             except AnswerTooLarge as error:
-                self._unreadable = error
+                self.unreadable = error
                 break
         return run_events
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+        """Yield the new events of `batch`; `unreadable` says why it ends early.
 
         An event that cannot be read is left out: proxies keep a connection alive with
         an empty `data:` or a word, and the last snapshot repeats what one lost line had.
@@ -534,7 +532,7 @@ class _StreamReader:
                 self._skipped[describe_unreadable(wire_event)] += 1
                 continue
             except UnreadableAnswer as error:
-                self._unreadable = error
+                self.unreadable = error
                 return
             if self._is_new is None or self._is_new(wire_event):
                 yield parsed
