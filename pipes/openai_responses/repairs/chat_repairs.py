@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from openai_responses.items import (
     Item,
@@ -313,22 +313,18 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     for row in rows:
         item = row.item
         has_plain_form = is_paired(item) or item_type(item) == "message"
-        if is_paired(item) and item.get("call_id") in calls_as_words:
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(item)))
-        elif row.name in left_out and not is_from_user(item):
-            _drop_last_reasoning_rows(sent)
+        as_words = is_paired(item) and item.get("call_id") in calls_as_words
+        if as_words or (row.name in left_out and not is_from_user(item)):
+            while sent and is_reasoning(sent[-1].item):  # it led to this item
+                sent.pop()
+            if as_words:
+                sent.append(row._replace(item=_words_of_pair(item)))
         elif row.name in changed["plain"] and has_plain_form:
             sent.append(row._replace(item=plain_item(item)))
         else:
             sent.append(row)
     whole = {id(item) for item in drop_orphans([row.item for row in sent])}
     return [row for row in sent if id(row.item) in whole]
-
-
-def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
-    while rows and is_reasoning(rows[-1].item):
-        rows.pop()
 
 
 def is_from_user(item: Item) -> bool:
@@ -358,21 +354,18 @@ def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
 
     The parts are asked about in their order.
     """
-
-    def what_stays(part: Any) -> Any:
-        if isinstance(part, dict) and goes(part):
-            return {"type": "input_text", "text": _MEDIA_GONE}
-        return part
-
-    return change_parts(item, what_stays)
+    line = {"type": "input_text", "text": _MEDIA_GONE}
+    return change_parts(item, lambda part: {**line} if goes(part) else part)
 
 
-def change_parts(item: Item, change: Callable[[Any], Any]) -> Item:
+def change_parts(item: Item, change: Callable[[Item], Item]) -> Item:
     """Return an item with other parts in its content or output, asked in their order."""
     changed = dict(item)
     for key in ("content", "output"):
         if isinstance(item.get(key), list):
-            changed[key] = [change(part) for part in item[key]]
+            changed[key] = [
+                change(part) if isinstance(part, dict) else part for part in item[key]
+            ]
     return changed
 
 

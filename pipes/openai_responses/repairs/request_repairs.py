@@ -654,8 +654,8 @@ class StateDetail(ItemRepair):
     message = _refused_message("the detail of an image")
 
     def change(self, item: Item) -> Item:
-        def with_known_detail(part: Any) -> Any:
-            is_image = as_mapping(part).get("type") == "input_image"
+        def with_known_detail(part: Item) -> Item:
+            is_image = part.get("type") == "input_image"
             if is_image and part.get("detail") not in ("low", "high"):
                 return {**part, "detail": "high"}
             return part
