@@ -801,9 +801,9 @@ class GatherInstructions(RequestRepair):
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
-            is_instructing = item.get("role") in INSTRUCTING
-            if is_instructing and message_text(item) and not has_media(item):
-                texts.append(message_text(item))
+            instruction = _instruction_in(item)
+            if instruction:
+                texts.append(instruction)
             else:
                 items.append(item)
         if len(items) == len(payload["input"]):
@@ -823,15 +823,20 @@ class StateInstructions(RequestRepair):
         if payload.get("instructions"):
             return payload
         items = payload["input"]
-        first = items[0] if items else {}
-        is_instructing = first.get("role") in INSTRUCTING
-        if is_instructing and message_text(first) and not has_media(first):
-            return {**payload, "instructions": message_text(first), "input": items[1:]}
+        first = _instruction_in(items[0]) if items else ""
+        if first:
+            return {**payload, "instructions": first, "input": items[1:]}
         return {**payload, "instructions": _NO_INSTRUCTIONS}
 
 
 _NO_INSTRUCTIONS = "Answer the user."
 """What is said where a server demands instructions and there are none."""
+
+
+def _instruction_in(item: Item) -> str:
+    """Return the text of a message that instructs, if it has nothing else."""
+    is_instructing = item.get("role") in INSTRUCTING and not has_media(item)
+    return message_text(item) if is_instructing else ""
 
 
 class JoinMessages(RequestRepair):
