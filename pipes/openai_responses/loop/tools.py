@@ -532,9 +532,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, problem = check_arguments(arguments, schema)
-    if problem is not None:
-        return tool_error(f"{name} was not called: {problem}")
+    checked, error = check_arguments(arguments, schema)
+    if error is not None:
+        return tool_error(f"{name} was not called: {error}")
     return ReadyCall(name, checked, tools.call_kind(name))
 
 
