@@ -234,9 +234,7 @@ class Attempt:
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
-            reader = _StreamReader(
-                answer, server, response, self.skipped, is_new=is_new
-            )
+            reader = _StreamReader(self, answer, is_new)
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
                 ends = response.ending is not None
@@ -416,17 +414,14 @@ class _StreamReader:
 
     def __init__(
         self,
+        attempt: Attempt,
         answer: HttpResponse,
-        server: Server,
-        response: ResponseState,
-        skipped: Counter[str],
-        *,
         is_new: Callable[[ServerSentEvent], bool] | None,
     ) -> None:
+        self._server = attempt.server
+        self._response = attempt.response
+        self._skipped = attempt.skipped
         self._answer = answer
-        self._server = server
-        self._response = response
-        self._skipped = skipped
         self._is_new = is_new
         # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
