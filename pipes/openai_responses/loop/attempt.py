@@ -178,16 +178,16 @@ class Attempt:
         """
         limits = self.server.limits
         try:
-            # Raises InvalidSetting if the endpoint has no address that can be used.
-            if limits.thought_tags and not self.server.endpoint.serves_openai:
-                self._tagged = TaggedThoughts(
-                    self.first_index,
-                    limits.thought_tags,
-                    keeps_thoughts=limits.keeps_tagged_thoughts,
-                )
             payload = self.request.payload()
+            # Raises InvalidSetting if the endpoint has no address that can be used.
             if not self.server.endpoint.serves_openai:
                 payload = with_json_arguments(payload)
+                if limits.thought_tags:
+                    self._tagged = TaggedThoughts(
+                        self.first_index,
+                        limits.thought_tags,
+                        keeps_thoughts=limits.keeps_tagged_thoughts,
+                    )
             if self.server.endpoint.is_strict:
                 payload = strict_payload(payload)
             async with aclosing(self._answer(payload)) as events:
