@@ -185,6 +185,19 @@ class ItemRepair(RequestRepair):
         return {**payload, "input": [self.change(item) for item in payload["input"]]}
 
 
+class RowRepair(RequestRepair):
+    """One change of the items that joins some of them, or adds some."""
+
+    @abstractmethod
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; one that is added has none."""
+
+    def apply(self, payload: Payload) -> Payload:
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        items = [row.item for row in rows]
+        return payload if items == payload["input"] else {**payload, "input": items}
+
+
 Repair = ChatRepair | RequestRepair
 
 
@@ -683,7 +696,7 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class TextOutputs(RequestRepair):
+class TextOutputs(RowRepair):
     """Of the results of tools the words alone are sent; a message shows their images.
 
     Templates that take questions and answers in turn want no such message.
@@ -708,12 +721,7 @@ class TextOutputs(RequestRepair):
             return self.apply(sent.payload) != sent.payload
         return TextOutputs() in sent.repairs
 
-    def apply(self, payload: Payload) -> Payload:
-        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
-        return {**payload, "input": [row.item for row in rows]}
-
     def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
-        """Return the items with their names; a message that is added has none."""
         changed: list[NamedItem] = []
         images: list[Item] = []
         """Those of the results that came last."""
@@ -839,8 +847,8 @@ def _instruction_in(item: Item) -> str:
     return message_text(item) if is_instructing else ""
 
 
-class JoinMessages(RequestRepair):
-    """Messages of one role that follow each other become one.
+class JoinMessages(RowRepair):
+    """Messages of one role that follow each other become one, with the name of the last.
 
     A question whose answer failed is followed by the next one. Templates of Gemma and
     Mistral take questions and answers only in turn (vllm-project/vllm 6862).
@@ -848,26 +856,18 @@ class JoinMessages(RequestRepair):
 
     message = "The model takes one question at a time: joining those without an answer."
 
-    def apply(self, payload: Payload) -> Payload:
-        rows = _join_messages(NamedItem("", item) for item in payload["input"])
-        if len(rows) == len(payload["input"]):
-            return payload
-        return {**payload, "input": [row.item for row in rows]}
-
-
-def _join_messages(rows: Iterable[NamedItem]) -> list[NamedItem]:
-    """Return items of which neighboring messages are one, with the name of the last."""
-    joined: list[NamedItem] = []
-    for name, item in rows:
-        last = joined[-1].item if joined else {}
-        has_last_role = item.get("role") == last.get("role")
-        if has_last_role and item_type(item) == item_type(last) == "message":
-            gap = text_message(item["role"], "\n\n")["content"]
-            content = [*_parts_of(last), *gap, *_parts_of(item)]
-            joined[-1] = NamedItem(name, {**last, "content": content})
-        else:
-            joined.append(NamedItem(name, item))
-    return joined
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        joined: list[NamedItem] = []
+        for name, item in rows:
+            last = joined[-1].item if joined else {}
+            has_last_role = item.get("role") == last.get("role")
+            if has_last_role and item_type(item) == item_type(last) == "message":
+                gap = text_message(item["role"], "\n\n")["content"]
+                content = [*_parts_of(last), *gap, *_parts_of(item)]
+                joined[-1] = NamedItem(name, {**last, "content": content})
+            else:
+                joined.append(NamedItem(name, item))
+        return joined
 
 
 def _parts_of(message: Item) -> list[Any]:
@@ -920,19 +920,16 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    if _JOIN in repairs:
-        rows = _join_messages(rows)
-    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
-        if outputs in repairs:
-            rows = outputs.change_rows(rows)
-            break
+    for change in (_JOIN, TextOutputs(shows_images=False), TextOutputs()):
+        if change in repairs:
+            rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
 
     # A tool is left out by the digest of its own schema, so simpler ones come last.
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        is_applied = repair in (*_MOVES, _ASK) or isinstance(repair, RowRepair)
         if isinstance(repair, RequestRepair) and not is_applied:
             repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
