@@ -37,6 +37,7 @@ from openai_responses.items import (
     answer_as_text,
     has_plain_reasoning,
     is_hosted,
+    is_hosted_tool,
     is_paired,
     item_type,
     json_digest,
@@ -98,7 +99,6 @@ from openai_responses.repairs.request_repairs import (
     whole_tools,
 )
 from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
-from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAX_REPAIRS = 3
 """Of one response, before plain words are sent."""
@@ -879,7 +879,7 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         for tool in declared_tools(payload):
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
-            if has_field and tool.get("type") not in CALLED_BY_NAME:
+            if has_field and is_hosted_tool(tool):
                 yield from _without_tool(refusal, tool, is_named=is_named)
 
 

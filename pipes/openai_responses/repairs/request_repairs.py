@@ -29,6 +29,7 @@ from openai_responses.items import (
     content_parts,
     inner_parts,
     is_call_output,
+    is_hosted_tool,
     is_paired,
     item_type,
     json_digest,
@@ -52,7 +53,6 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, Payload, SentRequest
-from openai_responses.tool_kinds import CALLED_BY_NAME
 
 _OPTIONS = frozenset(
     {
@@ -351,9 +351,7 @@ class LeaveOutFunctions(RequestRepair):
     message = "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: Payload) -> Payload:
-        return _offer_alone(
-            payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
-        )
+        return _offer_alone(payload, is_hosted_tool)
 
 
 class OfferFunctionsAlone(RequestRepair):
@@ -417,7 +415,7 @@ class ShortenDescriptions(ToolRepair):
     )
 
     def change(self, tool: Item) -> Item:
-        if tool.get("type") not in CALLED_BY_NAME:
+        if is_hosted_tool(tool):
             return tool
         shorter: Item = self._shorten_part(tool, _MOST_LEVELS_OF_TOOLS)
         return shorter
@@ -532,8 +530,9 @@ class LeaveOutToolField(ToolRepair):
         return _refused_message(self.key[:_MAX_TYPE])
 
     def change(self, tool: Item) -> Item:
-        is_known = self.key in PERMIT_NOTHING
-        return {key: tool[key] for key in tool if not is_known or key != self.key}
+        if self.key not in PERMIT_NOTHING:
+            return tool
+        return {key: tool[key] for key in tool if key != self.key}
 
 
 @dataclass(frozen=True, slots=True)
