@@ -557,6 +557,7 @@ def _blind_steps(
         WordsAlone(last),
     ]
     names_a_part = error.names_a_place or bool(refusal.parameter)
+    # Its status alone tells no cause.
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
         steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
