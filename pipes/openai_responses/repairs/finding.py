@@ -101,7 +101,7 @@ from openai_responses.repairs.request_repairs import (
 from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
 
 MAX_REPAIRS = 3
-"""Of one response, before plain words are sent."""
+"""Of one response that refusals may name, before less of the chat is sent."""
 
 _OTHER_CAUSES = frozenset(
     {*range(300, 400), 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429}
@@ -475,13 +475,13 @@ def may_be_repaired(failure: Failure) -> bool:
 
 
 def find_repair(
-    sent: SentRequest, failure: Failure, done: int = 0
+    sent: SentRequest, failure: Failure, named: int = 0
 ) -> TriedRepair | None:
     """Return what a refusal of `sent` names; None if that is nothing to change.
 
-    `done` is how many repairs the same response has cost.
+    `named` is how many repairs earlier refusals of the same response have named.
     """
-    if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
+    if failure.status is None or named >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
     candidates: Iterator[TriedRepair] = iter(())
