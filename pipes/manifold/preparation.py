@@ -9,14 +9,13 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import Item, is_call_output
+from openai_responses.items import Item, is_call_output, is_hosted_tool
 from openai_responses.json_input import JsonObject
 from openai_responses.loop.tools import NOTE_CHARACTERS, cap_output
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.requests.build import ResponsesRequest, Settings, build_request
 from openai_responses.requests.tools import (
     ToolNames,
-    is_hosted_tool,
     merge_tools,
     responses_tool_choice,
 )

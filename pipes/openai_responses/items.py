@@ -12,6 +12,7 @@ from typing import Any
 from openai_responses.digest import hex_digest
 from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
 from openai_responses.tool_kinds import (
+    CALLED_BY_NAME,
     HOSTED_ITEM_KINDS,
     TOOL_KINDS,
     TOOL_OF_ITEM,
@@ -98,6 +99,11 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 
 
 _HOSTED_TYPES = tuple(TOOL_KINDS)
+
+
+def is_hosted_tool(tool: JsonObject) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
+    return tool.get("type") not in CALLED_BY_NAME
 
 
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
@@ -252,6 +258,11 @@ def has_text(item: JsonObject) -> bool:
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
     return [part for part in as_list(content) if isinstance(part, dict)]
+
+
+def inner_parts(item: JsonObject) -> list[Item]:
+    """Return the parts of a message or of an output."""
+    return [*content_parts(item.get("content")), *content_parts(item.get("output"))]
 
 
 def part_text(part: JsonObject) -> str:

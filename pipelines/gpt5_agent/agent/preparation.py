@@ -27,14 +27,13 @@ from manifold.preparation import (
     takes_back_thoughts,
 )
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, text_message
+from openai_responses.items import Item, is_hosted_tool, text_message
 from openai_responses.json_input import JsonObject, as_list, value_at
 from openai_responses.loop.tools import CallKind
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.requests.replay import origin_at, replay_output
 from openai_responses.requests.tools import (
     ToolNames,
-    is_hosted_tool,
     merge_tools,
     responses_tools,
 )

@@ -20,7 +20,6 @@ from openai_responses.requests.json_schema import (
     LARGEST_SCHEMA,
     is_json_number,
     joined_schemas,
-    schema_parts,
 )
 from openai_responses.requests.strict_schema import json_types
 
@@ -141,22 +140,23 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_join_with_or(kinds)}"
+        return f"{shown_path} must be {' or '.join(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     is_flag = isinstance(value, bool)  # in JSON, true is not 1
     if isinstance(allowed, Sequence) and not any(
         is_flag is isinstance(choice, bool) and value == choice for choice in allowed
     ):
-        # One more than is shown: the list then says that there are others.
-        words = [
-            (
+        shown: list[str] = []
+        for choice in allowed[:_MAX_SHOWN_CHOICES]:
+            word = (
                 repr(choice[:_MAX_SHOWN_CHARACTERS])
                 if isinstance(choice, str)
                 else short_repr(choice)
             )
-            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
-        ]
-        return f"{shown_path} must be one of {_join_with_or(words)}"
+            is_long = len(word) > _MAX_SHOWN_CHARACTERS
+            shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
+        others = " ..." if len(allowed) > _MAX_SHOWN_CHOICES else ""
+        return f"{shown_path} must be one of {' or '.join(shown)}{others}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():
             if isinstance(name, str) and name not in value:
@@ -166,16 +166,6 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
 
 def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
-
-
-def _join_with_or(words: Sequence[str]) -> str:
-    """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown: list[str] = []
-    for word in words[:_MAX_SHOWN_CHOICES]:
-        is_long = len(word) > _MAX_SHOWN_CHARACTERS
-        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
-    listed = " or ".join(shown)
-    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
 
 
 def check_arguments(
@@ -198,8 +188,7 @@ def check_arguments(
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
         error = check.find_error(kept, schema)
-    problem = f"The argument {error}." if error else None
-    return kept, problem
+    return kept, f"The argument {error}." if error else None
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
@@ -242,11 +231,11 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
                 return [option]
         return options
 
-    def parts_of(part: JsonObject) -> list[Any]:
+    joined: list[JsonObject] = []
+    for part in joined_schemas(check.root, node, choose):
         check.pay_for(value, part)
-        return schema_parts(check.root, part, choose)
-
-    return joined_schemas(node, parts_of)
+        joined.append(part)
+    return joined
 
 
 def _required_names(node: JsonObject) -> Set[str]:

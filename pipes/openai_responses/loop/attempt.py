@@ -11,7 +11,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import aclosing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
@@ -151,28 +151,25 @@ class Attempt:
     first_index: int = 0
     call_ids: Collection[str] = ()
 
-    response: ResponseState = field(init=False)
-    error: ResponsesError | None = field(default=None, init=False)
-    """Why there is no answer, or only a part of it."""
-    skipped: Counter[str] = field(default_factory=Counter, init=False)
-    """The events that cannot be read, by what they are."""
-    has_shown: bool = field(default=False, init=False)
-    """Whether more than a thought is on the page."""
-    thinks: bool = field(default=False, init=False)
-    """Whether the thought on the page is also that of this attempt."""
-    _earlier_parts: int = field(init=False)
-    """How many parts of it earlier attempts have shown."""
-    _held: list[RunEvent] = field(default_factory=list, init=False)
-    """The events that are not shown yet."""
-    _tagged: TaggedThoughts | None = field(default=None, init=False)
-    """What makes reasoning of tags; None at OpenAI and Azure."""
-
     def __post_init__(self) -> None:
         tool_names = added_tool_names(self.request.input)
         tools = self.request.tools or ()
         tool_names.update(as_text(tool.get("name")) for tool in tools)
         self.response = ResponseState(self.first_index, self.call_ids, tool_names)
+        self.error: ResponsesError | None = None
+        """Why there is no answer, or only a part of it."""
+        self.skipped = Counter[str]()
+        """The events that cannot be read, by what they are."""
+        self.has_shown = False
+        """Whether more than a thought is on the page."""
+        self.thinks = False
+        """Whether the thought on the page is also that of this attempt."""
         self._earlier_parts = self.page_thought.part_count
+        """How many parts of it earlier attempts have shown."""
+        self._held: list[RunEvent] = []
+        """The events that are not shown yet."""
+        self._tagged: TaggedThoughts | None = None
+        """What makes reasoning of tags; None at OpenAI and Azure."""
 
     async def events(self) -> RunEvents:
         """Send the request; yield what is shown of its answer.
@@ -181,16 +178,16 @@ class Attempt:
         """
         limits = self.server.limits
         try:
-            # Raises InvalidSetting if the endpoint has no address that can be used.
-            if limits.thought_tags and not self.server.endpoint.serves_openai:
-                self._tagged = TaggedThoughts(
-                    self.first_index,
-                    limits.thought_tags,
-                    keeps_thoughts=limits.keeps_tagged_thoughts,
-                )
             payload = self.request.payload()
+            # Raises InvalidSetting if the endpoint has no address that can be used.
             if not self.server.endpoint.serves_openai:
                 payload = with_json_arguments(payload)
+                if limits.thought_tags:
+                    self._tagged = TaggedThoughts(
+                        self.first_index,
+                        limits.thought_tags,
+                        keeps_thoughts=limits.keeps_tagged_thoughts,
+                    )
             if self.server.endpoint.is_strict:
                 payload = strict_payload(payload)
             async with aclosing(self._answer(payload)) as events:
@@ -237,22 +234,20 @@ class Attempt:
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
-            reader = _StreamReader(
-                answer, server, response, self.skipped, is_new=is_new
-            )
+            reader = _StreamReader(self, answer, is_new)
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
                 ends = response.ending is not None
                 limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
                     async with limit:
-                        events, unreadable = await reader.read_batch()
+                        events = await reader.read_batch()
                 except TimeoutError:
                     break
                 for event in events:
                     yield event
-                if unreadable:
-                    raise unreadable
+                if reader.unreadable:
+                    raise reader.unreadable
                 await reader.gather_deltas(events)
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
@@ -419,24 +414,21 @@ class _StreamReader:
 
     def __init__(
         self,
+        attempt: Attempt,
         answer: HttpResponse,
-        server: Server,
-        response: ResponseState,
-        skipped: Counter[str],
-        *,
         is_new: Callable[[ServerSentEvent], bool] | None,
     ) -> None:
+        self._server = attempt.server
+        self._response = attempt.response
+        self._skipped = attempt.skipped
         self._answer = answer
-        self._server = server
-        self._response = response
-        self._skipped = skipped
         self._is_new = is_new
         # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | AnswerTooLarge | None = None
-        """Why the rest of the batch is not read."""
+        self.unreadable: UnreadableAnswer | AnswerTooLarge | None = None
+        """Why the rest of the last batch was not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
         self._waited = 0.0
@@ -446,10 +438,8 @@ class _StreamReader:
         self._has_text = False
         """Whether a delta of a text has come."""
 
-    async def read_batch(
-        self,
-    ) -> tuple[list[RunEvent], UnreadableAnswer | AnswerTooLarge | None]:
-        """Wait for bytes; return their run events, up to what is not read, and why."""
+    async def read_batch(self) -> list[RunEvent]:
+        """Wait for bytes; return their run events, up to what is not read."""
         began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
@@ -463,7 +453,7 @@ class _StreamReader:
         events = self._feed(batch)
         if response.event_count > earlier_events:
             self._server.deadlines.event_arrived()
-        return events, self._unreadable
+        return events
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
@@ -510,18 +500,18 @@ class _StreamReader:
 
         That is one of another API, or one with more items than an answer may have.
         """
-        self._unreadable = None
+        self.unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
             try:
                 run_events += self._response.feed(event)
             except AnswerTooLarge as error:
-                self._unreadable = error
+                self.unreadable = error
                 break
         return run_events
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+        """Yield the new events of `batch`; `unreadable` says why it ends early.
 
         An event that cannot be read is left out: proxies keep a connection alive with
         an empty `data:` or a word, and the last snapshot repeats what one lost line had.
@@ -537,7 +527,7 @@ class _StreamReader:
                 self._skipped[describe_unreadable(wire_event)] += 1
                 continue
             except UnreadableAnswer as error:
-                self._unreadable = error
+                self.unreadable = error
                 return
             if self._is_new is None or self._is_new(wire_event):
                 yield parsed

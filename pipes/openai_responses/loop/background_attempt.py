@@ -9,7 +9,6 @@ response, and if the API refuses to resume, five minutes after the beginning.
 import asyncio
 import re
 from contextlib import aclosing
-from dataclasses import dataclass, field
 from typing import Any
 
 from openai_responses.clock import random_fraction
@@ -42,26 +41,26 @@ _FETCHING_REST = (
 )
 
 
-@dataclass(eq=False)
 class BackgroundAttempt(Attempt):
     """One background response, and how far it was read."""
 
-    _response_id: asyncio.Future[str] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future(), init=False
-    )
-    """Done as soon as the server has named the response."""
-    _last_sequence: int = field(default=-1, init=False)
-    """The number of the last event; -1 before the first."""
-    _failures: int = field(default=0, init=False)
-    """The requests in a row that brought nothing new."""
-    _resumable: bool = field(default=True, init=False)
-    """Whether the API may still resume the stream."""
-    _is_polling: bool = field(default=False, init=False)
-    """Whether the next request is for the response itself, not for its stream."""
-    _has_nothing_to_cancel: bool = field(default=False, init=False)
-    """Because it was cancelled, or the server does not know it any more."""
-    _is_ignored: bool = field(default=False, init=False)
-    """Whether the server answers as if it were asked for no background response."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        loop = asyncio.get_running_loop()
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
+        self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
+        self._failures = 0
+        """The requests in a row that brought nothing new."""
+        self._resumable = True
+        """Whether the API may still resume the stream."""
+        self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
+        self._has_nothing_to_cancel = False
+        """Because it was cancelled, or the server does not know it any more."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
 
     async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
         """Yield the run events of the whole answer, however often it has to be fetched.

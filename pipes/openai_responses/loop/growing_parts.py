@@ -64,7 +64,7 @@ class GrowingParts:
         else:
             deltas.append(text)
 
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+    def end_part(self, part: TextPlace, text: str) -> str:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
         own = [part] if part in self._deltas else []
@@ -78,11 +78,11 @@ class GrowingParts:
         for other in match.parts:
             unended.pop(other, None)
         if match.is_longer:  # the end takes nothing of it away
-            return []
+            return ""
         for other in match.parts:
             del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(part, text, match, had_deltas=had_deltas)
+        return self._rest(text, match, had_deltas=had_deltas)
 
     def end_item(
         self, texts: Sequence[Rest]
@@ -114,7 +114,9 @@ class GrowingParts:
             if match.is_longer:
                 last = "".join(self._deltas[match.parts[-1]])
                 whole[part] = text[: match.start] + last
-            rests += self._rest(part, text, match, had_deltas=had_deltas)
+            rest = self._rest(text, match, had_deltas=had_deltas)
+            if rest:
+                rests.append((part, rest))
         # Some servers end a thought as another kind of text than it grew.
         own_texts = {"", *whole.values()}
         for part in chain.from_iterable(strays.values()):
@@ -151,14 +153,10 @@ class GrowingParts:
         return _Match(matched, shown, start)
 
     @staticmethod
-    def _rest(
-        part: TextPlace, text: str, match: _Match, *, had_deltas: bool
-    ) -> list[Rest]:
+    def _rest(text: str, match: _Match, *, had_deltas: bool) -> str:
         """Return what is to be shown of a text.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
         contradicts_deltas = had_deltas and not match.parts
-        if contradicts_deltas or match.shown == len(text):
-            return []
-        return [(part, text[match.shown :])]
+        return "" if contradicts_deltas else text[match.shown :]

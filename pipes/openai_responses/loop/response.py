@@ -481,16 +481,14 @@ class ResponseState:
             ended = item_texts(self._ended[position])
             self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
-        text_place = (kind, event.part)
+        text = event.text
         if isinstance(event, TextDone):
-            rest = self._open[position].end_part(text_place, event.text)
-            own_index = self._first + position
-            return events + [
-                TextDelta(own_index, kind, event.part, text) for _, text in rest
-            ]
-        self._open[position].grow(text_place, event.text)
-        shown = TextDelta(self._first + position, kind, event.part, event.text)
-        return [*events, shown]
+            text = self._open[position].end_part((kind, event.part), text)
+            if not text:
+                return events
+        else:
+            self._open[position].grow((kind, event.part), text)
+        return [*events, TextDelta(self._first + position, kind, event.part, text)]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""

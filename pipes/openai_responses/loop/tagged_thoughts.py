@@ -103,17 +103,17 @@ class _TaggedText:
         """Whether no words have come, and more may follow."""
         return self._place == "start"
 
-    def feed(self, text: str, *, at_end: bool = False) -> list[_TextPiece]:
-        """Return what is certain now; the end of a text is certain."""
+    def feed(self, text: str) -> list[_TextPiece]:
+        """Return what is certain now."""
         text = self._held + text
         self._held = ""
         pieces: list[_TextPiece] = []
         if self._place == "start":
-            text = self._read_start(text, at_end)
+            text = self._read_start(text)
         if self._place == "text":
-            text = self._read_text(text, pieces, at_end)
+            text = self._read_text(text, pieces)
         if self._place == "thought":
-            text = self._read_thought(text, pieces, at_end)
+            text = self._read_thought(text, pieces)
         if self._place == "after thought":
             text = text.lstrip()
             if text:
@@ -124,13 +124,17 @@ class _TaggedText:
 
     def close(self) -> list[_TextPiece]:
         """Return the rest; whatever follows is the answer."""
-        pieces = self.feed("", at_end=True)
-        if self._place == "thought":
+        is_thought = self._place == "thought"
+        pieces: list[_TextPiece] = []
+        if self._held:  # the tag that it could have begun did not come
+            pieces.append(_TextPiece("thought" if is_thought else "text", self._held))
+        if is_thought:
             pieces.append(_TextPiece("end of thought"))
+        self._held = ""
         self._place = "answer"
         return pieces
 
-    def _read_start(self, text: str, at_end: bool) -> str:
+    def _read_start(self, text: str) -> str:
         """Look for an opening tag; return the text that is still to be read."""
         words = text.lstrip()
         if len(text) - len(words) > _MOST_BLANK:
@@ -141,16 +145,16 @@ class _TaggedText:
                 self._place = "thought"
                 self._end = end
                 return words.removeprefix(start)
-        if not at_end and any(start.startswith(words) for start in self._pairs):
+        if any(start.startswith(words) for start in self._pairs):
             self._held = text
             return ""
         self._place = "text"
         return text
 
-    def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+    def _read_thought(self, text: str, pieces: list[_TextPiece]) -> str:
         """Add what belongs to the thought to `pieces`; return the text after it."""
         thought, end, rest = text.partition(self._end)
-        if not end and not at_end:
+        if not end:
             thought = self._hold_back(text, [self._end])
         if self._is_blank:
             thought = thought.lstrip()
@@ -162,14 +166,14 @@ class _TaggedText:
             pieces.append(_TextPiece("end of thought"))
         return rest
 
-    def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+    def _read_text(self, text: str, pieces: list[_TextPiece]) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
         found: list[tuple[int, str]] = []
         may_have_tag = any(letter in text for letter in self._first_letters)
         if may_have_tag:  # few texts have one: each delta of an answer comes here
             found = [(text.index(tag), tag) for tag in self._tags if tag in text]
         if not found:
-            if may_have_tag and not at_end:
+            if may_have_tag:
                 text = self._hold_back(text, self._tags)
             if text:
                 self._shown.append(text)

@@ -323,10 +323,10 @@ class Toolset(NamedTuple):
     """Without one every call is made that the approver allows."""
 
 
-def output_item(call: Item, answer: ToolResult) -> Item:
+def output_item(call: Item, result: ToolResult) -> Item:
     """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+    return {"type": kind, "call_id": call["call_id"], "output": result.output}
 
 
 def tool_error(message: str) -> ToolResult:
@@ -424,9 +424,8 @@ class _Batch:
             if needs_user:
                 asked = AskedCall(call_id, name, checked.arguments, checked.via)
                 self._asked.append(asked)
-        answer = self.answer(call_id, checked, needs_user=needs_user)
-        task = asyncio.create_task(answer)
-        return _StartedCall(item, task, has_own_time)
+        result = self.answer(call_id, checked, needs_user=needs_user)
+        return _StartedCall(item, asyncio.create_task(result), has_own_time)
 
     def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
@@ -532,9 +531,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, problem = check_arguments(arguments, schema)
-    if problem is not None:
-        return tool_error(f"{name} was not called: {problem}")
+    checked, error = check_arguments(arguments, schema)
+    if error is not None:
+        return tool_error(f"{name} was not called: {error}")
     return ReadyCall(name, checked, tools.call_kind(name))
 
 
@@ -563,9 +562,9 @@ async def _call_tool(
         async with asyncio.timeout(seconds if pause else None) as scope:
             if pause:
                 _pause_of_call.set(_pausing_limit(scope, seconds, pause))
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
+            result = await toolset.tools.call(name, ready.arguments)
+        output = cap_output(result.output, limits.characters)
+        return result._replace(output=output)
     except GeneratorExit:  # nobody runs this any more
         raise
     except BaseException as error:

@@ -8,15 +8,16 @@ administrators wrote always stays.
 import re
 from abc import ABC, abstractmethod
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from openai_responses.items import (
     Item,
     content_parts,
     drop_orphans,
     has_plain_reasoning,
+    inner_parts,
     is_call,
     is_encrypted,
     is_paired,
@@ -51,8 +52,15 @@ ItemChange = Literal["none", "plain", "leave_out"]
 class ChatRepair(ABC):
     """One change of the items of a chat."""
 
+    name: str
+    """That of the last item that it is about; empty for all items. What comes later may
+    be accepted."""
+
     is_about_chat: ClassVar = True
     """Whether a chat remembers it, and not the account."""
+    word: ClassVar = ""
+    """What its stored form begins with. A blind step has none, because it is not
+    remembered."""
 
     @property
     @abstractmethod
@@ -60,23 +68,12 @@ class ChatRepair(ABC):
         """The status line for the user who waits."""
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores; `read_chat_repairs` reads it.
-
-        A blind step is not remembered, nor what is the way of a server or a model.
-        """
-        return []
+        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+        return [self.word, self.name] if self.word else []
 
     @abstractmethod
     def change_of(self, row: NamedItem) -> ItemChange:
         """Return what becomes of an item; of calls and outputs words always stay."""
-
-    @property
-    def last_name(self) -> str:
-        """The name of the last item that it is about; empty for all items.
-
-        What comes later may be accepted.
-        """
-        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beyond the repairs that it had."""
@@ -93,7 +90,7 @@ class LeaveOutItem(ChatRepair):
     A call and its output become words: without them the model would call again.
     """
 
-    name: str
+    word: ClassVar = "item"
     noun: str = field(default="item", compare=False)
     keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
@@ -104,9 +101,6 @@ class LeaveOutItem(ChatRepair):
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
-    def stored(self) -> list[str]:
-        return ["item", self.name]
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if row.name == self.name else "none"
 
@@ -115,7 +109,7 @@ class LeaveOutItem(ChatRepair):
 class SendAsText(ChatRepair):
     """The words of one item stay; images and files become a line of text."""
 
-    name: str
+    word: ClassVar = "text"
     noun: str = field(default="item", compare=False)
     had_media: bool = field(default=False, compare=False)
 
@@ -125,27 +119,13 @@ class SendAsText(ChatRepair):
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
-    def stored(self) -> list[str]:
-        return ["text", self.name]
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class RepairUntil(ChatRepair):
-    """A repair of all items up to one of them, by its name."""
-
-    until: str
-
-    @property
-    def last_name(self) -> str:
-        return self.until
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOutKind(RepairUntil):
-    """All items of a type are left out, up to the item `until`."""
+class LeaveOutKind(ChatRepair):
+    """All items of a type are left out."""
 
     kind: str
 
@@ -157,52 +137,45 @@ class LeaveOutKind(RepairUntil):
         return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
-        return ["kind", self.kind, self.until]
+        return ["kind", self.kind, self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
-class LeaveOutReasoning(RepairUntil):
-    """Encrypted items are left out, up to the item `until`.
+class LeaveOutReasoning(ChatRepair):
+    """Encrypted items are left out: the error does not say which cannot be read."""
 
-    The error does not say which of them cannot be read.
-    """
-
+    word: ClassVar = "reasoning"
     message = (
         "The model's server could not read earlier reasoning in this chat: answering "
         "without it."
     )
 
-    def stored(self) -> list[str]:
-        return ["reasoning", self.until]
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
-class CallsAsWords(RepairUntil):
-    """Calls and outputs become words, up to the item `until`.
+class CallsAsWords(ChatRepair):
+    """Calls and outputs become words.
 
     DeepSeek takes a call only with the thought before it, in all later turns as well, and
     plain thoughts are kept for one turn. Others take none without tools in the request.
     """
 
+    word: ClassVar = "calls"
     message = (
         "The model's server does not take earlier tool calls as they were: sending "
         "them as plain text."
     )
-
-    def stored(self) -> list[str]:
-        return ["calls", self.until]
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_paired(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainItems(RepairUntil):
-    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
+class PlainItems(ChatRepair):
+    """Only texts, calls and outputs stay, in their plainest form."""
 
     had_media: bool = field(default=False, compare=False)
     """Whether images or files were sent until now."""
@@ -221,8 +194,8 @@ class PlainItems(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-class WordsAlone(RepairUntil):
-    """Only messages stay, up to `until`; of calls and outputs words stay."""
+class WordsAlone(ChatRepair):
+    """Only messages stay; of calls and outputs words stay."""
 
     message = "The model's server rejected this chat again: only its text was sent."
 
@@ -232,13 +205,17 @@ class WordsAlone(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-class LeaveOutPlainReasoning(ChatRepair):
-    """Reasoning of which only the words came is not sent again.
+@dataclass(frozen=True, slots=True)
+class RepairForAll(ChatRepair):
+    """It is the way of a server or a model, not of a chat."""
 
-    It is the way of a server, not of a chat.
-    """
-
+    name: str = ""
     is_about_chat: ClassVar = False
+
+
+class LeaveOutPlainReasoning(RepairForAll):
+    """Reasoning of which only the words came is not sent again."""
+
     message = (
         "The model's server does not accept its own reasoning: answering without it."
     )
@@ -247,13 +224,9 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-class LeaveOutImages(ChatRepair):
-    """Of messages and outputs with images the words stay.
+class LeaveOutImages(RepairForAll):
+    """Of messages and outputs with images the words stay."""
 
-    It is the way of a model, not of a chat.
-    """
-
-    is_about_chat: ClassVar = False
     message = "This model cannot see images: answering without them."
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -264,11 +237,9 @@ def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
-_BY_NAME = {
-    "item": LeaveOutItem,
-    "text": SendAsText,
-    "reasoning": LeaveOutReasoning,
-    "calls": CallsAsWords,
+_BY_WORD: Mapping[str, type[ChatRepair]] = {
+    kind.word: kind
+    for kind in (LeaveOutItem, SendAsText, LeaveOutReasoning, CallsAsWords)
 }
 """The repairs whose stored form is a word and the name of an item.
 
@@ -286,8 +257,8 @@ def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
     for row in rows[-_MAX_ROWS_READ:]:
         repair: ChatRepair
         match row:
-            case [str(word), str(name)] if word in _BY_NAME:
-                repair = _BY_NAME[word](name)
+            case [str(word), str(name)] if word in _BY_WORD:
+                repair = _BY_WORD[word](name)
             case ["kind", str(kind), str(name)] if _TYPE_FORM.fullmatch(kind):
                 repair = LeaveOutKind(name, kind)
             case _:
@@ -327,11 +298,11 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     # chat, it is over.
     changed = defaultdict[ItemChange, set[str]](set)
     for repair in own:
-        if repair.last_name and repair.last_name not in known_names:
+        if repair.name and repair.name not in known_names:
             continue
         for row in rows:
             changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
+            if row.name == repair.name:
                 break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
@@ -342,22 +313,18 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     for row in rows:
         item = row.item
         has_plain_form = is_paired(item) or item_type(item) == "message"
-        if is_paired(item) and item.get("call_id") in calls_as_words:
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(item)))
-        elif row.name in left_out and not is_from_user(item):
-            _drop_last_reasoning_rows(sent)
+        as_words = is_paired(item) and item.get("call_id") in calls_as_words
+        if as_words or (row.name in left_out and not is_from_user(item)):
+            while sent and is_reasoning(sent[-1].item):  # it led to this item
+                sent.pop()
+            if as_words:
+                sent.append(row._replace(item=_words_of_pair(item)))
         elif row.name in changed["plain"] and has_plain_form:
             sent.append(row._replace(item=plain_item(item)))
         else:
             sent.append(row)
     whole = {id(item) for item in drop_orphans([row.item for row in sent])}
     return [row for row in sent if id(row.item) in whole]
-
-
-def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
-    while rows and is_reasoning(rows[-1].item):
-        rows.pop()
 
 
 def is_from_user(item: Item) -> bool:
@@ -379,11 +346,7 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     """Say whether `item` holds an image or a file."""
-    for key in ("content", "output"):
-        for part in content_parts(item.get(key)):
-            if part.get("type") in types:
-                return True
-    return False
+    return any(part.get("type") in types for part in inner_parts(item))
 
 
 def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
@@ -391,21 +354,18 @@ def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
 
     The parts are asked about in their order.
     """
-
-    def what_stays(part: Any) -> Any:
-        if isinstance(part, dict) and goes(part):
-            return {"type": "input_text", "text": _MEDIA_GONE}
-        return part
-
-    return change_parts(item, what_stays)
+    line = {"type": "input_text", "text": _MEDIA_GONE}
+    return change_parts(item, lambda part: {**line} if goes(part) else part)
 
 
-def change_parts(item: Item, change: Callable[[Any], Any]) -> Item:
+def change_parts(item: Item, change: Callable[[Item], Item]) -> Item:
     """Return an item with other parts in its content or output, asked in their order."""
     changed = dict(item)
     for key in ("content", "output"):
         if isinstance(item.get(key), list):
-            changed[key] = [change(part) for part in item[key]]
+            changed[key] = [
+                change(part) if isinstance(part, dict) else part for part in item[key]
+            ]
     return changed
 
 

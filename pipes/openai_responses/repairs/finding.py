@@ -37,6 +37,7 @@ from openai_responses.items import (
     answer_as_text,
     has_plain_reasoning,
     is_hosted,
+    is_hosted_tool,
     is_paired,
     item_type,
     json_digest,
@@ -98,10 +99,9 @@ from openai_responses.repairs.request_repairs import (
     whole_tools,
 )
 from openai_responses.retries import CLOUDFLARE_STATUS, is_passing
-from openai_responses.tool_kinds import CALLED_BY_NAME
 
 MAX_REPAIRS = 3
-"""Of one response, before plain words are sent."""
+"""Of one response that refusals may name, before less of the chat is sent."""
 
 _OTHER_CAUSES = frozenset(
     {*range(300, 400), 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429}
@@ -475,13 +475,13 @@ def may_be_repaired(failure: Failure) -> bool:
 
 
 def find_repair(
-    sent: SentRequest, failure: Failure, done: int = 0
+    sent: SentRequest, failure: Failure, named: int = 0
 ) -> TriedRepair | None:
     """Return what a refusal of `sent` names; None if that is nothing to change.
 
-    `done` is how many repairs the same response has cost.
+    `named` is how many repairs earlier refusals of the same response have named.
     """
-    if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
+    if failure.status is None or named >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
     candidates: Iterator[TriedRepair] = iter(())
@@ -544,7 +544,7 @@ def _blind_steps(
         return [LeaveOutParameter("stream")]
     if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
         return [LeaveOutReasoning(last)]
-    has_files = any(has_media(row.item) for row in refusal.sent.items)
+    has_files = bool(_numbers_of_media(refusal.sent))
     word = refusal_word(status, error)
     if not _may_be_about_chat(failure, refusal, word, has_files=has_files):
         return []
@@ -557,6 +557,7 @@ def _blind_steps(
         WordsAlone(last),
     ]
     names_a_part = error.names_a_place or bool(refusal.parameter)
+    # Its status alone tells no cause.
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
         steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
@@ -657,8 +658,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     # The refusal of an image may name no place. Of several images the newest is a guess,
     # which must not cost the chat another.
     if refusal.error.code in IMAGE_CODES:
-        rows = enumerate(refusal.sent.items)
-        numbers = [number for number, row in rows if has_media(row.item)]
+        numbers = _numbers_of_media(refusal.sent)
         for number in numbers[-1:]:
             for tried in _without_item(refusal, number):
                 yield tried._replace(is_lasting=len(numbers) == 1)
@@ -793,14 +793,13 @@ def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
-    if any(has_media(row.item) for row in refusal.sent.items):
+    if _numbers_of_media(refusal.sent):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
         too_many = refusal.says(_TOO_MANY_IMAGES)
         if too_many:
-            items = [row.item for row in refusal.sent.items]
             # Anthropic adds pages of files: "30 document pages + 80 images > 100".
             numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
-            count = count_media(items, "input_image")
+            count = count_media(refusal.sent.payload["input"], "input_image")
             most = max((n for n in map(int, numbers) if n < count), default=0)
             if most:
                 newest = LimitMedia("input_image", most)
@@ -830,13 +829,18 @@ def _by_size(refusal: Refusal) -> Iterator[TriedRepair]:
     A chat grows by images until a gateway takes no more of it (lidge-jun/opencodex 987,
     caozhiyuan/copilot-api 257), and would be refused from then on.
     """
-    items = [row.item for row in refusal.sent.items]
+    items = refusal.sent.payload["input"]
     questions = [n for n, item in enumerate(items) if item.get("role") == "user"]
     asked = max(questions, default=0)
-    numbers = [n for n, item in enumerate(items) if has_media(item)]
+    numbers = _numbers_of_media(refusal.sent)
     for number in numbers:
         if number != asked and number < max(asked, numbers[-1]):
             yield from _without_item(refusal, number)
+
+
+def _numbers_of_media(sent: SentRequest) -> list[int]:
+    items = sent.payload["input"]
+    return [number for number, item in enumerate(items) if has_media(item)]
 
 
 _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
@@ -879,7 +883,7 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         for tool in declared_tools(payload):
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
-            if has_field and tool.get("type") not in CALLED_BY_NAME:
+            if has_field and is_hosted_tool(tool):
                 yield from _without_tool(refusal, tool, is_named=is_named)
 
 

@@ -21,6 +21,7 @@ from openai_responses.items import (
     Item,
     content_parts,
     has_web_scheme,
+    inner_parts,
     item_type,
     tool_name,
 )
@@ -541,11 +542,10 @@ class Refusal:
         https://...", param `url`.
         """
         for number, row in enumerate(self.sent.items):
-            for key in ("content", "output"):
-                for part in content_parts(row.item.get(key)):
-                    address = as_text(part.get("image_url") or part.get("file_url"))
-                    if has_web_scheme(address) and address in self.words:
-                        yield number
+            for part in inner_parts(row.item):
+                address = as_text(part.get("image_url") or part.get("file_url"))
+                if has_web_scheme(address) and address in self.words:
+                    yield number
 
     @property
     def quoted_words(self) -> set[str]:

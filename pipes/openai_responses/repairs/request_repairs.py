@@ -11,6 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, ClassVar
 
 from openai_responses.appended import (
@@ -26,7 +27,9 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     content_parts,
+    inner_parts,
     is_call_output,
+    is_hosted_tool,
     is_paired,
     item_type,
     json_digest,
@@ -50,7 +53,6 @@ from openai_responses.repairs.chat_repairs import (
 )
 from openai_responses.repairs.plain_schemas import plain_schema
 from openai_responses.repairs.refusal import NamedItem, Payload, SentRequest
-from openai_responses.tool_kinds import CALLED_BY_NAME
 
 _OPTIONS = frozenset(
     {
@@ -155,6 +157,45 @@ class RequestRepair(ABC):
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent."""
         return self.apply(sent.payload) != sent.payload
+
+
+class ToolRepair(RequestRepair):
+    """One change of each tool, also of those in the items."""
+
+    @abstractmethod
+    def change(self, tool: Item) -> Item:
+        """Return the tool as it is sent."""
+
+    def apply(self, payload: Payload) -> Payload:
+        items = change_added_tools(payload["input"], self.change)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.change(tool) for tool in payload["tools"]]
+        return changed
+
+
+class ItemRepair(RequestRepair):
+    """One change of each item."""
+
+    @abstractmethod
+    def change(self, item: Item) -> Item:
+        """Return the item as it is sent."""
+
+    def apply(self, payload: Payload) -> Payload:
+        return {**payload, "input": [self.change(item) for item in payload["input"]]}
+
+
+class RowRepair(RequestRepair):
+    """One change of the items that joins some of them, or adds some."""
+
+    @abstractmethod
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; one that is added has none."""
+
+    def apply(self, payload: Payload) -> Payload:
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        items = [row.item for row in rows]
+        return payload if items == payload["input"] else {**payload, "input": items}
 
 
 Repair = ChatRepair | RequestRepair
@@ -310,9 +351,7 @@ class LeaveOutFunctions(RequestRepair):
     message = "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: Payload) -> Payload:
-        return _offer_alone(
-            payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
-        )
+        return _offer_alone(payload, is_hosted_tool)
 
 
 class OfferFunctionsAlone(RequestRepair):
@@ -338,7 +377,7 @@ def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainSchemas(RequestRepair):
+class PlainSchemas(ToolRepair):
     """Functions have schemas of types, names and descriptions alone.
 
     If only one of them was refused, the others stay as they are.
@@ -351,10 +390,7 @@ class PlainSchemas(RequestRepair):
         "The model's server cannot read a tool's parameters: sending simpler ones."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self._simplify)
-
-    def _simplify(self, tool: Item) -> Item:
+    def change(self, tool: Item) -> Item:
         if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
             return tool
         plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
@@ -364,7 +400,7 @@ class PlainSchemas(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class ShortenDescriptions(RequestRepair):
+class ShortenDescriptions(ToolRepair):
     """No description of a function, or of its parameters, has more than `most` characters.
 
     OpenAI takes 1024 in Chat Completions, which a gateway may use (danny-avila/LibreChat
@@ -378,11 +414,8 @@ class ShortenDescriptions(RequestRepair):
         "their beginnings."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self._shorten)
-
-    def _shorten(self, tool: Item) -> Item:
-        if tool.get("type") not in CALLED_BY_NAME:
+    def change(self, tool: Item) -> Item:
+        if is_hosted_tool(tool):
             return tool
         shorter: Item = self._shorten_part(tool, _MOST_LEVELS_OF_TOOLS)
         return shorter
@@ -403,14 +436,6 @@ class ShortenDescriptions(RequestRepair):
 
 _MOST_LEVELS_OF_TOOLS = 40
 """What is deeper in the schema of a function stays as it is."""
-
-
-def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    """Return a body with other tools, also in its items."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
 
 
 class AskForStream(RequestRepair):
@@ -456,7 +481,7 @@ _SIMPLIFYING = (LeaveOutOptions, PlainSchemas, ShortenDescriptions)
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutField(RequestRepair):
+class LeaveOutField(ItemRepair):
     """A field that a server does not know goes from all items of a type."""
 
     kind: str
@@ -466,29 +491,21 @@ class LeaveOutField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
-    def apply(self, payload: Payload) -> Payload:
-        if not _may_lose_field(self.kind, self.keys):
-            return payload
+    def change(self, item: Item) -> Item:
+        if item_type(item) != self.kind or not self._means_nothing:
+            return item
+        shorter: Item = _without_key(item, self.keys)
+        return shorter
 
-        def shorten(item: Item) -> Item:
-            is_meant = item_type(item) == self.kind
-            shorter: Item = _without_key(item, self.keys) if is_meant else item
-            return shorter
-
-        return _change_items(payload, shorten)
-
-
-def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    return {**payload, "input": [change(item) for item in payload["input"]]}
-
-
-def _may_lose_field(kind: str, keys: Sequence[str]) -> bool:
-    """Say whether items of a type mean the same without the field at a path."""
-    if not keys or len(kind) > _MAX_TYPE:
-        return False
-    if kind == "message" and tuple(keys) == ("type",):
-        return True  # its role tells what it is
-    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
+    @property
+    def _means_nothing(self) -> bool:
+        """Whether items of the type mean the same without the field."""
+        if not self.keys or len(self.kind) > _MAX_TYPE:
+            return False
+        if self.kind == "message" and self.keys == ("type",):
+            return True  # its role tells what it is
+        has_meaning = self.keys[-1] in _FIELDS_WITH_A_MEANING
+        return self.kind not in _ITEMS_THAT_STAY_WHOLE and not has_meaning
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -503,7 +520,7 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutToolField(RequestRepair):
+class LeaveOutToolField(ToolRepair):
     """Tools go without a field that permits nothing, for servers that do not know it."""
 
     key: str
@@ -512,13 +529,10 @@ class LeaveOutToolField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.key[:_MAX_TYPE])
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self.shorten)
-
-    def shorten(self, tool: Item) -> Item:
-        """Return a tool without the field."""
-        is_known = self.key in PERMIT_NOTHING
-        return {key: tool[key] for key in tool if not is_known or key != self.key}
+    def change(self, tool: Item) -> Item:
+        if self.key not in PERMIT_NOTHING:
+            return tool
+        return {key: tool[key] for key in tool if key != self.key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -535,7 +549,7 @@ class LowerItems(RequestRepair):
         return lower_payload(payload, {self.kind})
 
 
-class AnswersAsTexts(RequestRepair):
+class AnswersAsTexts(ItemRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
     message = (
@@ -543,47 +557,43 @@ class AnswersAsTexts(RequestRepair):
         "their texts alone."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, answer_as_text)
+    def change(self, item: Item) -> Item:
+        return answer_as_text(item)
 
 
-class StateIds(RequestRepair):
+class StateIds(ItemRepair):
     """Reasoning and calls have ids, for servers that demand one of each."""
 
     message = "The model's server demands ids of earlier items: sending such."
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, with_item_id)
+    def change(self, item: Item) -> Item:
+        return with_item_id(item)
 
 
-class LeaveOutEmptyTexts(RequestRepair):
+class LeaveOutEmptyTexts(ItemRepair):
     """No text is empty: one next to an image goes, one alone says that it is none."""
 
     message = "The model's server does not accept empty texts: leaving them out."
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, _without_empty_texts)
+    def change(self, item: Item) -> Item:
+        changed = dict(item)
+        for key in ("content", "output"):
+            content = item.get(key)
+            if isinstance(content, str) and not content.strip():
+                changed[key] = _EMPTY_TEXT
+            elif isinstance(content, list):
+                kept: list[Any] = []
+                for part in content:
+                    text = as_mapping(part).get("text")
+                    if not isinstance(text, str) or text.strip():
+                        kept.append(part)
+                changed[key] = kept or [
+                    {**part, "text": _EMPTY_TEXT} for part in content[:1]
+                ]
+        return changed
 
 
 _EMPTY_TEXT = "[No text.]"
-
-
-def _without_empty_texts(item: Item) -> Item:
-    changed = dict(item)
-    for key in ("content", "output"):
-        content = item.get(key)
-        if isinstance(content, str) and not content.strip():
-            changed[key] = _EMPTY_TEXT
-        elif isinstance(content, list):
-            kept: list[Any] = []
-            for part in content:
-                text = as_mapping(part).get("text")
-                if not isinstance(text, str) or text.strip():
-                    kept.append(part)
-            changed[key] = kept or [
-                {**part, "text": _EMPTY_TEXT} for part in content[:1]
-            ]
-    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -615,17 +625,14 @@ class LimitMedia(RequestRepair):
             surplus -= is_surplus
             return is_surplus
 
-        return _change_items(payload, lambda item: without_media(item, goes))
+        items = [without_media(item, goes) for item in payload["input"]]
+        return {**payload, "input": items}
 
 
 def count_media(items: Iterable[Item], kind: str) -> int:
     """Return how many parts of a kind are in messages and outputs."""
-    return sum(
-        part.get("type") == kind
-        for item in items
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    parts = chain.from_iterable(map(inner_parts, items))
+    return sum(part.get("type") == kind for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -653,24 +660,22 @@ class LowerLimit(RequestRepair):
         return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
-class StateDetail(RequestRepair):
+class StateDetail(ItemRepair):
     """Images say `low` or `high` of their detail, for servers that know no other."""
 
     message = _refused_message("the detail of an image")
 
-    def apply(self, payload: Payload) -> Payload:
-        def with_known_detail(part: Any) -> Any:
-            is_image = as_mapping(part).get("type") == "input_image"
+    def change(self, item: Item) -> Item:
+        def with_known_detail(part: Item) -> Item:
+            is_image = part.get("type") == "input_image"
             if is_image and part.get("detail") not in ("low", "high"):
                 return {**part, "detail": "high"}
             return part
 
-        return _change_items(
-            payload, lambda item: change_parts(item, with_known_detail)
-        )
+        return change_parts(item, with_known_detail)
 
 
-class ShortCallIds(RequestRepair):
+class ShortCallIds(ItemRepair):
     """Calls have ids of nine letters and digits.
 
     A new id follows from the old one alone, so later turns send the same.
@@ -678,14 +683,11 @@ class ShortCallIds(RequestRepair):
 
     message = "The model's server takes short ids of tool calls alone: sending such."
 
-    def apply(self, payload: Payload) -> Payload:
-        def with_short_id(item: Item) -> Item:
-            call_id = as_text(item.get("call_id"))
-            if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
-                return item
-            return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
-
-        return _change_items(payload, with_short_id)
+    def change(self, item: Item) -> Item:
+        call_id = as_text(item.get("call_id"))
+        if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
+            return item
+        return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
 
 
 _SHORT_LENGTH = 9
@@ -693,7 +695,7 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class TextOutputs(RequestRepair):
+class TextOutputs(RowRepair):
     """Of the results of tools the words alone are sent; a message shows their images.
 
     Templates that take questions and answers in turn want no such message.
@@ -718,12 +720,7 @@ class TextOutputs(RequestRepair):
             return self.apply(sent.payload) != sent.payload
         return TextOutputs() in sent.repairs
 
-    def apply(self, payload: Payload) -> Payload:
-        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
-        return {**payload, "input": [row.item for row in rows]}
-
     def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
-        """Return the items with their names; a message that is added has none."""
         changed: list[NamedItem] = []
         images: list[Item] = []
         """Those of the results that came last."""
@@ -811,9 +808,9 @@ class GatherInstructions(RequestRepair):
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
-            is_instructing = item.get("role") in INSTRUCTING
-            if is_instructing and message_text(item) and not has_media(item):
-                texts.append(message_text(item))
+            instruction = _instruction_in(item)
+            if instruction:
+                texts.append(instruction)
             else:
                 items.append(item)
         if len(items) == len(payload["input"]):
@@ -833,10 +830,9 @@ class StateInstructions(RequestRepair):
         if payload.get("instructions"):
             return payload
         items = payload["input"]
-        first = items[0] if items else {}
-        is_instructing = first.get("role") in INSTRUCTING
-        if is_instructing and message_text(first) and not has_media(first):
-            return {**payload, "instructions": message_text(first), "input": items[1:]}
+        first = _instruction_in(items[0]) if items else ""
+        if first:
+            return {**payload, "instructions": first, "input": items[1:]}
         return {**payload, "instructions": _NO_INSTRUCTIONS}
 
 
@@ -844,8 +840,14 @@ _NO_INSTRUCTIONS = "Answer the user."
 """What is said where a server demands instructions and there are none."""
 
 
-class JoinMessages(RequestRepair):
-    """Messages of one role that follow each other become one.
+def _instruction_in(item: Item) -> str:
+    """Return the text of a message that instructs, if it has nothing else."""
+    is_instructing = item.get("role") in INSTRUCTING and not has_media(item)
+    return message_text(item) if is_instructing else ""
+
+
+class JoinMessages(RowRepair):
+    """Messages of one role that follow each other become one, with the name of the last.
 
     A question whose answer failed is followed by the next one. Templates of Gemma and
     Mistral take questions and answers only in turn (vllm-project/vllm 6862).
@@ -853,26 +855,18 @@ class JoinMessages(RequestRepair):
 
     message = "The model takes one question at a time: joining those without an answer."
 
-    def apply(self, payload: Payload) -> Payload:
-        rows = _join_messages(NamedItem("", item) for item in payload["input"])
-        if len(rows) == len(payload["input"]):
-            return payload
-        return {**payload, "input": [row.item for row in rows]}
-
-
-def _join_messages(rows: Iterable[NamedItem]) -> list[NamedItem]:
-    """Return items of which neighboring messages are one, with the name of the last."""
-    joined: list[NamedItem] = []
-    for name, item in rows:
-        last = joined[-1].item if joined else {}
-        has_last_role = item.get("role") == last.get("role")
-        if has_last_role and item_type(item) == item_type(last) == "message":
-            gap = text_message(item["role"], "\n\n")["content"]
-            content = [*_parts_of(last), *gap, *_parts_of(item)]
-            joined[-1] = NamedItem(name, {**last, "content": content})
-        else:
-            joined.append(NamedItem(name, item))
-    return joined
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        joined: list[NamedItem] = []
+        for name, item in rows:
+            last = joined[-1].item if joined else {}
+            has_last_role = item.get("role") == last.get("role")
+            if has_last_role and item_type(item) == item_type(last) == "message":
+                gap = text_message(item["role"], "\n\n")["content"]
+                content = [*_parts_of(last), *gap, *_parts_of(item)]
+                joined[-1] = NamedItem(name, {**last, "content": content})
+            else:
+                joined.append(NamedItem(name, item))
+        return joined
 
 
 def _parts_of(message: Item) -> list[Any]:
@@ -925,19 +919,16 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    if _JOIN in repairs:
-        rows = _join_messages(rows)
-    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
-        if outputs in repairs:
-            rows = outputs.change_rows(rows)
-            break
+    for change in (_JOIN, TextOutputs(shows_images=False), TextOutputs()):
+        if change in repairs:
+            rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
 
     # A tool is left out by the digest of its own schema, so simpler ones come last.
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        is_applied = repair in (*_MOVES, _ASK) or isinstance(repair, RowRepair)
         if isinstance(repair, RequestRepair) and not is_applied:
             repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
@@ -969,7 +960,7 @@ def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
         if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
         if isinstance(repair, LeaveOutToolField):
-            tool = repair.shorten(tool)
+            tool = repair.change(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True

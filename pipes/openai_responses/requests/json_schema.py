@@ -16,7 +16,7 @@ The API demands more than the draft (docs/reference/responses-api.md, "Function 
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from openai_responses.json_input import (
@@ -60,15 +60,11 @@ def function_parameters(
     copy = _SchemaCopy(schema)
     root = copy.schema
 
-    def all_parts(node: JsonObject) -> list[Any]:
-        """Return what a part joins to itself; of a choice, all options."""
-        return schema_parts(root, node, choose=list)
-
     # Without `type: object` at the root, or with a choice there, the whole request is
     # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
     # choice could not call the function, so the root gets those of all its options.
     properties: Schema = {}
-    for part in reversed(joined_schemas(root, all_parts)):
+    for part in reversed([*joined_schemas(root, root, choose=list)]):
         properties.update(as_mapping(part.get("properties")))  # the first option counts
     parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
     parameters |= {"type": "object", "properties": properties}
@@ -328,30 +324,24 @@ _DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[JsonObject], list[Any]]
-) -> list[JsonObject]:
-    """Return a schema and all that `parts_of` joins to it, in their order.
+    root: JsonObject, node: Any, choose: Callable[[list[Any]], list[Any]]
+) -> Iterator[JsonObject]:
+    """Yield a part of a schema and all that it joins to itself; of a choice, what is chosen.
 
     Each comes once, because references may lead to the same part many times.
     """
-    joined: dict[int, JsonObject] = {}
+    yielded: set[int] = set()
     ahead = [node]
     while ahead:
         part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in joined:
-            joined[id(part)] = part
-            ahead += reversed(parts_of(part))
-    return list(joined.values())
-
-
-def schema_parts(
-    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
-) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, what is chosen."""
-    parts: list[Any] = []
-    if "$ref" in node:
-        parts.append(resolve_reference(root, node["$ref"]))
-    parts += as_list(node.get("allOf"))
-    parts += choose(as_list(node.get("anyOf")))
-    parts += choose(as_list(node.get("oneOf")))
-    return parts
+        if not isinstance(part, Mapping) or id(part) in yielded:
+            continue
+        yielded.add(id(part))
+        yield part
+        joined: list[Any] = []
+        if "$ref" in part:
+            joined.append(resolve_reference(root, part["$ref"]))
+        joined += as_list(part.get("allOf"))
+        joined += choose(as_list(part.get("anyOf")))
+        joined += choose(as_list(part.get("oneOf")))
+        ahead += reversed(joined)

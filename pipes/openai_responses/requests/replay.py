@@ -114,18 +114,17 @@ def remote_name(item: JsonObject) -> str:
 
 def remote_pair(item: JsonObject) -> list[Item]:
     """Return the call that `item` made, with its output or error."""
+    output = str(item.get("output") or "")
     error = item.get("error")
-    if not error:
-        return _remote_call_pair(item, str(item.get("output") or ""))
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    why = text or "the server did not say what went wrong."
-    return _remote_call_pair(item, f"Error: {why}")
+    if error:
+        text = error
+        if isinstance(error, Mapping):
+            content = error.get("content")
+            text = error.get("message") or content
+            if isinstance(content, list):
+                text = "\n".join(part_text(part) for part in content_parts(content))
+        output = f"Error: {text or 'the server did not say what went wrong.'}"
+    return _remote_call_pair(item, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:

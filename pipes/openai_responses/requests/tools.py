@@ -14,6 +14,7 @@ from openai_responses.items import (
     Item,
     content_parts,
     is_call,
+    is_hosted_tool,
     item_type,
     json_text,
     tool_name,
@@ -233,11 +234,6 @@ def responses_tools(
             "offer fewer tools."
         )
     return tools
-
-
-def is_hosted_tool(tool: JsonObject) -> bool:
-    """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:

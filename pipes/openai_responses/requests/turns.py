@@ -92,13 +92,9 @@ def record_turn(
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
     base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
     begins = Turn(request.model, base={"tools": tools, **base})
-    turn: Turn | None = None
-    if earlier:
-        turn = _next_turn(begins, earlier, default_effort)
-    if turn is None:
-        turn = begins
-    is_short_enough = bool(turn.packed())
-    return turn if is_short_enough else None
+    turn = _next_turn(begins, earlier, default_effort) if earlier else None
+    turn = turn or begins
+    return turn if turn.packed() else None
 
 
 def _next_turn(

@@ -10,7 +10,7 @@ from manifold.models import completion_window, cost_of_request
 from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import settings_of_valves
 from openai_responses.appended import APPENDED
-from openai_responses.items import Item, item_type
+from openai_responses.items import Item, is_hosted_tool, item_type
 from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.tools import Toolset
@@ -20,7 +20,7 @@ from openai_responses.models.usage import Cost, Usage
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.build import ResponsesRequest, Settings
 from openai_responses.requests.parameters import hash_ids
-from openai_responses.requests.tools import ToolNames, is_hosted_tool
+from openai_responses.requests.tools import ToolNames
 from owui_chat.storage.recorder import RecordScope
 from owui_chat.storage.records import Record
 from owui_manifold.call.config import build_endpoint, read_config

@@ -592,7 +592,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     assert repairs_in_turn(strange, took_options=True) == [*plain, options, *tools]
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain
     named = Failure(400, ApiError(param="input[5]"))
-    assert find_repair(asking().sent(), named, done=MAX_REPAIRS) is None
+    assert find_repair(asking().sent(), named, named=MAX_REPAIRS) is None
     last = blind_repair(asking().sent(), named)
     assert last
     assert last.repair == PlainItems(LAST)
