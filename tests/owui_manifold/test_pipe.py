@@ -455,7 +455,7 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
 
 @pytest.mark.parametrize(
     ("found", "seconds"),
-    [(DEFAULT, 0.0), (DEFAULT, 25.0), (None, 0.0)],
+    [(DEFAULT, 0.0), (DEFAULT, 40.0), (None, 0.0)],
     ids=["a row", "a round that ends while one is stored", "in the chat alone"],
 )
 async def test_each_finished_round_is_stored_with_its_message(
