@@ -47,6 +47,8 @@ class Chats:
     links: list[tuple[str, ...]] = field(default_factory=list)
     saved: list[Json] = field(default_factory=list)
     """What was stored of messages."""
+    saving_seconds: float = 0
+    """How long it takes to store a message; more may come meanwhile."""
     listed: dict[str, Json] = field(default_factory=dict)
     """The messages of the host's table, by chats."""
     away: int = 0
@@ -101,6 +103,7 @@ class Chats:
             return None
         messages = row.chat["history"]["messages"]
         stored = json.loads(json.dumps(message))
+        await asyncio.sleep(self.saving_seconds)
         self.saved.append(stored)
         messages[message_id] = {**messages[message_id], **stored}
         return row

@@ -116,3 +116,21 @@ def test_reports_of_one_user_push_out_no_others(users: tuple[str, ...]) -> None:
     assert reports.holds("account-999", "ada")
     assert not reports.holds("account-0", "ada")
     assert len(kept_container(reports)) <= 500
+
+
+def test_report_that_holds_for_all_is_no_users_own() -> None:
+    """Whoever met it too pushes it out no sooner than a stranger's older one.
+
+    It is as old as its last report.
+    """
+    reports = UserReports()
+    reports.add("down", "ada")
+    reports.add("old", "bob")
+    for user in ("bob", "cyd"):
+        reports.add("down", user)
+    for number in range(498):
+        reports.add(f"account-{number}", f"user-{number}")
+    reports.add("new", "ada")
+
+    assert reports.holds("down", "eve")
+    assert not reports.holds("old", "bob")

@@ -135,15 +135,37 @@ async def test_row_that_comes_while_rows_are_read_is_counted_once(
     assert row[3] == 4
 
 
+async def test_row_that_is_just_written_is_counted_once(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The database has it, and has not said so yet."""
+    coming = [ROW, ROW]
+
+    async def answer_late(*statements: Any) -> Any:
+        result = await run_sql(*statements)
+        if statements[-1][0].startswith("INSERT"):
+            if coming:
+                table.add(coming.pop())
+            for _ in range(9):
+                await asyncio.sleep(0)
+        return result
+
+    table = UsageTable()
+    monkeypatch.setattr(usage_table, "run_sql", answer_late)
+    table.add(ROW)
+
+    assert sum(row.requests for row in await table.user_rows("u", "2026")) == 3
+
+
 async def test_oldest_of_too_many_rows_that_wait_goes(database: UsageDatabase) -> None:
     """A database that is away for long costs a bounded memory."""
     table = UsageTable()
-    for number in range(10_001):
+    for number in (*range(10_000), 0, 10_000):  # that of the first user grows
         table.add(ROW._replace(user_id=f"u-{number}"))
 
     rows = [await table.user_rows(f"u-{number}", "2026") for number in (0, 1, 10_000)]
 
-    assert [len(each) for each in rows] == [0, 1, 1]
+    assert [[row.requests for row in each] for each in rows] == [[2], [], [1]]
 
 
 async def test_users_are_told_from_each_other_with_their_models(
@@ -193,6 +215,33 @@ async def test_reading_waits_for_no_rows_that_others_go_on_adding(
         await table.flush()
     await table.flush()
     assert len(stored(database, "openai_responses_usage")) == 102
+
+
+async def test_reading_of_one_user_holds_up_no_other(
+    database: UsageDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table that is large takes a while."""
+    is_asked = asyncio.Event()
+    is_read = asyncio.Event()
+
+    async def run_slowly(*statements: Any) -> Any:
+        if statements[-1][1] == {"user_id": "u", "day": "2026"}:
+            is_asked.set()
+            await is_read.wait()
+        return await run_sql(*statements)
+
+    table = UsageTable()
+    monkeypatch.setattr(usage_table, "run_sql", run_slowly)
+    reading = asyncio.create_task(table.user_rows("u", "2026"))
+    await is_asked.wait()
+    other = ROW._replace(user_id="v")
+    table.add(other)
+
+    async with asyncio.timeout(5):
+        assert await table.user_rows("v", "2026") == [other]
+    assert stored(database, "openai_responses_usage") == [other]
+    is_read.set()
+    assert await reading == []
 
 
 async def test_tables_are_in_the_schema_of_the_host(

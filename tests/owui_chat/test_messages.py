@@ -128,6 +128,7 @@ NO_FILE = text_part("[A file is left out: it has neither content nor an address.
         ({"type": "file", "file": None}, NO_FILE),
         ({**FILE, "tools[0].filters": 1}, FILE),
         ({**FILE, "detail": "tools[0]"}, FILE),
+        ({**FILE, "detail": "original"}, FILE),  # only of an image
         ({**FILE, "detail": "low"}, {**FILE, "detail": "low"}),
         (
             {"type": "input_file", "file_url": "http://127.0.0.1/a.pdf"},

@@ -453,9 +453,13 @@ def message_row(host: StandInHost, **answer: Any) -> Json:
     return messages
 
 
-@pytest.mark.parametrize("found", [DEFAULT, None], ids=["a row", "in the chat alone"])
+@pytest.mark.parametrize(
+    ("found", "seconds"),
+    [(DEFAULT, 0.0), (DEFAULT, 40.0), (None, 0.0)],
+    ids=["a row", "a round that ends while one is stored", "in the chat alone"],
+)
 async def test_each_finished_round_is_stored_with_its_message(
-    found: object, desk: Desk, monkeypatch: pytest.MonkeyPatch
+    found: object, seconds: float, desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Open WebUI stores at the end: a server that is killed would lose the rounds.
 
@@ -463,6 +467,7 @@ async def test_each_finished_round_is_stored_with_its_message(
     read before the first round: then its items are those that were stored here.
     """
     message_row(desk.host)
+    desk.host.chats.saving_seconds = seconds
     read = AsyncMock(wraps=desk.host.chats.get_message_by_id, return_value=found)
     monkeypatch.setattr(desk.host.chats, "get_message_by_id", read)
 

@@ -102,6 +102,9 @@ async def test_packages_of_earlier_options_go_with_their_last_call(
     assert copies == [1, 1, 1, 1, 2]
     assert ["stdout" in answer for answer in answers] == [True, True]
     assert server.packages == 1
+    earlier_runs = server.backend.started
+    await server.call("third", "carl")  # whose sandbox stays: it has no first run
+    assert server.backend.started == earlier_runs + 1
 
 
 async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:

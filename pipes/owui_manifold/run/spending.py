@@ -239,8 +239,10 @@ class _RunCounts:
         def wait(is_waiting: bool) -> None:
             if is_waiting:  # the input of a response is billed from here on
                 self._bytes = self._bytes or 0
-            elif not self._bytes and not self._hosted:
-                self._bytes = None  # nothing came of it
+            elif not self._bytes:
+                # Nothing came of it. What one of OpenAI's tools has begun is shown, and
+                # what was shown is counted before anything else takes the time.
+                self._bytes = None
             limits.set_waiting(is_waiting)
 
         return limits._replace(count_response=spent, set_waiting=wait)

@@ -194,6 +194,15 @@ def test_unreadable_approval_rule_asks_and_is_reported() -> None:
     assert for_admin.take_notices() == []  # it was shown
 
 
+def test_end_of_the_model_is_told_once_in_each_chat() -> None:
+    call = question(MODEL="gpt-5")
+    callers = [PipelineCaller(chat_id=chat_id) for chat_id in ("a", "a", "b")]
+
+    told = [requested(call._replace(caller=who)).take_notices() for who in callers]
+
+    assert [len(lines) for lines in told] == [1, 0, 1]
+
+
 @pytest.mark.parametrize(("given", "meant"), [(99, 30), (None, 4), (2.9, 2)])
 def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
     request = asked({"maximum_iterations": given}, MAXIMUM_ITERATIONS=4)

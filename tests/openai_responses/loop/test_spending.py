@@ -182,6 +182,7 @@ def test_earlier_rounds_count_toward_the_budget(
     [request] = spender.model.requests
     assert (request.tools, request.tool_choice) == (tools, choice)
     assert (spending.rounds, spending.calls) == (5, 7)
+    assert (spending.own_rounds, spending.own_calls) == (1, 0)
     assert spending.total_usage.total == 18
     assert spending.own_usages == [spending.last_usage]
     assert [usage.total for usage in spending.usages] == [2, 1, 15]

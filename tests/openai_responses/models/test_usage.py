@@ -57,6 +57,15 @@ ALL_CACHED = Usage(5, 0, 5, 5)
             },
             Usage(3, 4, 7, 2, 0, 1),
         ),
+        (  # as Open WebUI stores it: the sums, and next to them the last response
+            {
+                "input_tokens": 30,
+                "output_tokens": 6,
+                "prompt_tokens": 3,
+                "completion_tokens": 4,
+            },
+            Usage(30, 6, 36),
+        ),
         ({"input_tokens": 10**4_000, "output_tokens": 4}, Usage(0, 4, 4)),
         (  # which has only what was not cached, as at Anthropic
             {

@@ -213,6 +213,7 @@ def test_any_value_becomes_a_valid_schema(schema: Schema) -> None:
         ({"type": "string"}, {"type": ["string", "null"]}),
         ({"type": ["string", "null"]}, {"type": ["string", "null"]}),
         ({"enum": ["a"]}, {"type": ["string", "null"], "enum": ["a", None]}),
+        ({"enum": ["a", None]}, {"type": ["string", "null"], "enum": ["a", None]}),
         ({"const": 1}, {"type": ["integer", "null"], "enum": [1, None]}),
         (
             {"oneOf": [{"type": "string"}, {"type": "integer"}], "description": "A."},

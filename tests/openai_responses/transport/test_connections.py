@@ -211,7 +211,7 @@ async def test_date_without_a_zone_is_no_local_time(
     assert max(waits) - min(waits) < 3600
 
 
-BUSY = '{"error": {"message": "Busy"}}'
+BUSY = '{"error": {"message": "Busy", "retry_after": 7}}'
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ BUSY = '{"error": {"message": "Busy"}}'
     [
         ({"metadata": {"headers": {"X-RateLimit-Reset": "1000000000001"}}}, 0.0),
         ({"metadata": {"raw": BUSY, "headers": {"X-RateLimit-Reset": "9"}}}, 9.0),
-        ({"metadata": {"raw": '{"error": {"message": "-", "retry_after": 7}}'}}, 7.0),
+        ({"metadata": {"raw": BUSY}}, 7.0),
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),

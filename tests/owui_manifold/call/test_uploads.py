@@ -65,9 +65,10 @@ def test_the_oldest_of_too_many_uploads_are_forgotten() -> None:
     assert [memory.find(key) for key in keys[:3]] == ["", "", "x"]
     assert sum(bool(memory.find(key)) for key in keys) == 5_000
 
-    memory.add(keys[2], "again")  # the newest now: it takes no second place
-    memory.add(keys[0], "x")
-    assert [memory.find(key) for key in keys[:4]] == ["x", "", "again", ""]
+    memory.add(keys[3], "again")  # the newest now: it takes no second place
+    for key in keys[:2]:
+        memory.add(key, "x")
+    assert [memory.find(key) for key in keys[:5]] == ["x", "x", "", "again", ""]
 
 
 def test_reasons_of_a_server_are_bounded() -> None:

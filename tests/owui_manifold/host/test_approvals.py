@@ -283,6 +283,8 @@ CUT_TOOL: Json = {"type": "mcp", "callable": served(LONG), "client": McpClient()
         # The other tool of its name is gone: a user chooses the tools of a chat.
         ("delete_file", {"tool_id": "files"}, "files_delete_file"),
         ("delete_file", {"tool_id": "server:files"}, "files_delete_file"),
+        # A decorator may have taken its name away from the function.
+        ("delete_file", {"tool_id": "files", "callable": served("")}, "files_delete_*"),
         (
             "delete_file",
             {"tool_id": "server:openapi:files|delete_file,list"},
@@ -306,7 +308,8 @@ CUT_TOOL: Json = {"type": "mcp", "callable": served(LONG), "client": McpClient()
         (CUT, CUT_TOOL, "delete_*"),
     ],
     ids=[
-        *("toolkit alone", "server alone", "OpenAPI server alone"),
+        *("toolkit alone", "server alone", "function without a name"),
+        "OpenAPI server alone",
         *("toolkit", "OpenAPI server", "MCP server"),
         *("cut: own", "cut: whole", "cut: its end", "cut: its beginning"),
     ],
