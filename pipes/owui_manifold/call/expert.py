@@ -51,7 +51,7 @@ class PipeExpertKeys(ExpertKeys):
     background_window: Literal["", "2h", "8h"] = key(
         "",
         "How long answers of BACKGROUND_MODELS and of names that end in "
-        "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
+        "`-research` may take: `2h` costs 30% less, `8h` 40%, for tokens of the "
         "standard tier. They run in the background then, and appear at once when "
         "they are complete. If empty, they are answered as soon as possible.",
     )
