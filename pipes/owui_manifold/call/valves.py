@@ -149,7 +149,7 @@ class Valves(SharedValves):
     IMAGE_GENERATION_OPTIONS: str = valve(
         '{"partial_images": 2}',
         "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
-        "`partial_images` (previews, 0 to 3).",
+        "`partial_images` (previews, 0 to 3), and rarer keys (docs/settings.md).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = valve(
         "auto",
