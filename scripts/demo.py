@@ -53,7 +53,7 @@ AGENT_TOOLS = {
     "TOOL_APPROVAL": "sandbox_fs_write=ask",
 }
 """What the agents may use with the simulator, for the words that the demo prints."""
-AGENT_NAME = "GPT agent (plans, uses tools)"
+AGENT_NAME = "GPT Agent"
 SUB_AGENTS = (
     "\nSub-agents are on in this demo. In an installation of your own, switch them on in "
     "Open WebUI:\nAdmin Panel > Settings > Sub-agents."

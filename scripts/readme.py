@@ -11,6 +11,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Literal, get_args, get_origin
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -134,8 +135,19 @@ def _settings_table(heading: str, rows: Iterable[tuple[str, FieldInfo, str]]) ->
     for name, field, text in rows:
         # The table has a column for the defaults, which the page shows after the text.
         what_it_does, _, _ = text.partition(" Default: ")
+        words = [f"`{word}`" for word in possible_words(field.annotation)]
+        if any(word not in text for word in words):
+            what_it_does = f"{what_it_does} One of {', '.join(words)}."
         shown.append((f"`{name}`", shown_default(field), what_it_does))
     return markdown_table((heading, "Default", "What it does"), shown)
+
+
+def possible_words(annotation: object) -> list[str]:
+    """Return the words that a setting can be; none if it can be anything else, too."""
+    if get_origin(annotation) is Literal:
+        return [word for word in get_args(annotation) if word]
+    others = [kind for kind in get_args(annotation) if kind is not type(None)]
+    return possible_words(others[0]) if len(others) == 1 else []
 
 
 def differences_table(text: str) -> str:

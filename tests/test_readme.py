@@ -2,6 +2,7 @@
 
 import shutil
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pydantic import BaseModel
@@ -26,6 +27,21 @@ def test_a_changed_default_is_noticed(
     assert "settings.md is stale; run: python scripts/re" in capsys.readouterr().err
     assert readme.main([]) == 0
     assert copy.read_text("utf-8") == text
+
+
+@pytest.mark.parametrize(
+    ("annotation", "words"),
+    [
+        (Literal["", "a", "b"], ["a", "b"]),
+        (Literal["a", "b"] | None, ["a", "b"]),
+        (bool | None, []),
+        (Literal["a"] | int, []),
+    ],
+)
+def test_words_of_a_setting_are_those_it_can_be(
+    annotation: object, words: list[str]
+) -> None:
+    assert readme.possible_words(annotation) == words
 
 
 @pytest.mark.parametrize("valves", [Valves, UserValves])

@@ -75,8 +75,8 @@ _NO_CREDIT = (
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _TOO_LATE = (
-    "The model's server did not answer a gateway in front of it in time (HTTP {status}). "
-    "Try again, or choose a lower effort."
+    "A gateway in front of the model's server got no answer in time (HTTP {status}). Try "
+    "again, or choose a lower effort."
 )
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
@@ -89,8 +89,9 @@ _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
     "files and images."
 )
-_ARRIVED = "Everything received so far is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
+_KEPT = "; everything received so far is kept."
+"""Comes last: the page cuts a line, and the advice must be in what is left."""
+_CONTINUE = f"Regenerate the answer, or ask the model to continue{_KEPT}"
 _CUT_SHORT = "The connection to the model broke before the answer was complete. "
 
 
@@ -209,8 +210,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
-        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
-        "safeguard that each request has.",
+        REFUSED_SAFEGUARD: "The model's server rejected the request{param}. That is a "
+        "safeguard, without which nothing is sent.",
         NO_RESPONSES_API: _NO_RESPONSES_API,
         "404": _NO_RESPONSES_API,
         "405": _NO_RESPONSES_API,
@@ -222,8 +223,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "doing (HTTP {status}). Try again in a moment.",
         "413": _TOO_LARGE_CHAT,
         "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
-        "421": "The address of the model's server leads to a server that does not serve "
-        "it (HTTP {status}).",
+        "421": "The request reached a server that does not serve the address of the "
+        "model's server (HTTP {status}).",
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
@@ -253,8 +254,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "that environment.",
         "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
         "certificate": "The certificate of {server} is not trusted{reason}.",
-        "tls": "The model's server at {server} does not use TLS, which its address asks "
-        "for with https.",
+        "tls": "The model's server at {server} does not use TLS, but its address begins "
+        "with https.",
     },
     "cut": {
         "": _CUT_SHORT + _CONTINUE,
@@ -285,7 +286,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
     },
     "total_timeout": {
         "": "The answer took longer than the administrator allows. "
-        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
+        f"Ask the model to continue, or choose a lower effort{_KEPT}",
     },
 }
 """The messages, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -368,10 +369,10 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.message.partition(_ARRIVED)
-        if not advice:
+        if not self.message.endswith(_KEPT):
             return self
-        return self._replace(message=f"{before}Try again.")
+        what, _, _ = self.message.rpartition(". ")
+        return self._replace(message=f"{what}. Try again.")
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:

@@ -38,7 +38,8 @@ _OVERDRAFT = 1.1
 _MOST_AT_ONCE = 50
 """The answers that a limit is enough for, one of which may take so much of it."""
 _NOT_READ = (
-    "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
+    "A rule about your usage is invalid, so you get no answers. An administrator has to "
+    "correct USER_LIMITS_JSON."
 )
 _NO_PRICE = (
     "Your usage is limited in money, and the price of {} is not known. An "

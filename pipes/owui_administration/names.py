@@ -52,9 +52,9 @@ class NameCheck:
         if unknown:
             shown = ", ".join(unknown[:_MAX_SHOWN_NAMES])
             self._problem = (
-                f"The valves of the filter name {shown}, but Open WebUI has no such "
-                "group or user. These rules apply to nobody; anyone who signs up with "
-                "such an address gets its rules."
+                f"Open WebUI has no group or user named {shown}, but the valves of the "
+                "filter have rules for them. These apply to nobody until somebody signs "
+                "up with such an address."
             )
         self._texts = texts
         self._until = now + _CHECK_SECONDS

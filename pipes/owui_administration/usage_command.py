@@ -241,10 +241,10 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         # Some servers leave what was cached out of the input.
         cached = min(sum(row.cached for row in rows), read)
         line = (
-            f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+            f"**{100 * cached / read:.0f}%** of the input came from the prompt cache."
         )
         if not parts.itemized:
-            line += " What that saved is not known of these days"
+            line += " What that saved is not known for these days"
         else:
             what = "more" if parts.saved >= 0 else "less"
             money_saved = _money(abs(parts.saved))
@@ -279,9 +279,9 @@ def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:
         if shares[age] * 3 < before * 2 and shares.get(0, shares[age]) * 3 < before * 2:
             start = today - timedelta(_WEEK * (age + 1) - 1)
             return (
-                f"In the week from {_day_text(start)} only {100 * shares[age]:.0f} % of "
+                f"In the week from {_day_text(start)} only {100 * shares[age]:.0f}% of "
                 f"the input came from the cache, in the week before "
-                f"{100 * before:.0f} %. Something changes the beginning of the requests: "
+                f"{100 * before:.0f}%. Something changes the beginning of the requests: "
                 "docs/history.md of the pipe says what could."
             )
     return ""

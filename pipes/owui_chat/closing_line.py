@@ -24,7 +24,7 @@ class AnswerFigures(NamedTuple):
 
 
 def closing_line(figures: AnswerFigures) -> str:
-    """Return the line: time, tokens and cost, then the rest, as far as it is known.
+    """Return the line: time, cost and tokens, then the rest, as far as it is known.
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
@@ -32,13 +32,13 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.failed_attempts:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
-        word = "Interrupted after" if figures.is_failure else "Finished in"
+        word = "Failed after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
-    if figures.usage and figures.usage.total:
-        parts.append(plural(figures.usage.total, "token"))
     if report.cost is not None:
         parts.append(describe_cost(report.cost))
-    if report.rounds:
+    if figures.usage and figures.usage.total:
+        parts.append(plural(figures.usage.total, "token"))
+    if report.rounds > 1:  # one round is every answer
         parts.append(plural(report.rounds, "round"))
     if report.tool_calls:
         parts.append(plural(report.tool_calls, "tool call"))

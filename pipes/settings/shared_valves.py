@@ -49,7 +49,7 @@ class SharedValves(StoredValves):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
         "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
         "(docs/gateways.md).",
-        pipelines="Additional headers, as a JSON object of texts; a value can be "
+        pipelines="Headers to add or replace, as a JSON object; a value can be "
         f"{SECRET_FORMS}",
         example='{"X-Team": "env:TEAM_KEY"}',
         secret=True,
@@ -57,8 +57,9 @@ class SharedValves(StoredValves):
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the model's server "
-        "rejects. `strict` sends only what every server supports.",
+        "`auto` sends what OpenAI supports, and drops what the model's server rejects. "
+        "`openai` also treats the server as OpenAI's own. `strict` sends only what every "
+        "server supports.",
     )
     PROXY: str = valve(
         "",
@@ -90,9 +91,10 @@ class SharedValves(StoredValves):
     )
     TOOL_APPROVAL: str = valve(
         "",
-        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
-        "tool's name in the chat and to its own name without a server's id.",
+        "Which tools need a person's approval: rules `pattern=auto`, `ask` or `deny`, "
+        "separated by commas: `delete_*=ask, shell=deny`. Other tools follow the chat's "
+        "controls. A rule applies both to a tool's name in the chat and to its own name "
+        "without a server's id.",
         pipelines="Which tools need a person's approval: rules `pattern=auto`, `ask` "
         "or `deny`, separated by commas; they apply to Open WebUI's tools too.",
         example="delete_*=ask, shell=deny",

@@ -28,7 +28,7 @@ def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
     """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
     headers = parse_string_map(text)
     if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        problem = "EXTRA_HEADERS is not a JSON object with texts as values"
         raise valve_error(problem, shell, HEADERS_EXAMPLE)
     return headers
 

@@ -6,9 +6,9 @@ invalid value gets its default, and the others still apply.
 """
 
 import json
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -56,17 +56,19 @@ def read_json_valve(
     valve: str,
     text: str,
     form: type[_Form],
-    consequence: str = "Its default applies.",
+    consequence: str = "",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value.
+    message for administrators; `consequence` is what follows from an invalid value, if
+    not that the default applies.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
         mistake = json_mistake(text) or "is not a JSON object"
-        return form(), (f"{valve} {mistake}, so its defaults apply.",)
+        effect = f". {consequence}" if consequence else ", so its defaults apply."
+        return form(), (f"{valve} {mistake}{effect}",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -78,15 +80,18 @@ def read_json_valve(
             accepted[key] = given[key]
             continue
         except ValidationError as error:
-            nearest = _nearest_allowed(error)
-        effect = consequence
+            mistake = error.errors()[0]
+            bound, nearest = _nearest_allowed(error)
+        effect = consequence or "Its default applies."
         if nearest is not None:
             accepted[key] = nearest
-            effect = f"{nearest:g} applies."
+            advice = f"The {bound} is {nearest:g}, which applies."
+        elif mistake["type"] == "literal_error":
+            advice = f"Choose {_allowed_words(mistake['ctx'])}. {effect}"
+        else:
+            advice = f"{field.description} {effect}"
         shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(
-            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
-        )
+        problems.append(f"{valve}: `{key}` cannot be {shown}. {advice}")
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, given, known, advice)
     if problem:
@@ -124,23 +129,27 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            # An empty word is what a missing key has, which nobody writes.
-            words = mistake["ctx"]["expected"].removeprefix("'', ")
-            return f"`{key}` has to be {words}"
+            return f"`{key}` has to be {_allowed_words(mistake['ctx'])}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
 
 
-def _nearest_allowed(error: ValidationError) -> float | None:
-    """Return the bound that a number exceeds, None for any other mistake."""
+def _allowed_words(details: Mapping[str, Any]) -> str:
+    """Return the words of which a value has to be one, from the details of a mistake."""
+    # An empty word is what a missing key has, which nobody writes.
+    return str(details["expected"]).removeprefix("'', ")
+
+
+def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
+    """Return the bound that a number exceeds, and its name; None for other mistakes."""
     for detail in error.errors():
         if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            return None
+            break
         bounds = detail.get("ctx", {})
         match detail["type"]:
             case "greater_than_equal":
-                return float(bounds["ge"])
+                return "least", float(bounds["ge"])
             case "less_than_equal":
-                return float(bounds["le"])
-    return None
+                return "most", float(bounds["le"])
+    return "", None

@@ -277,9 +277,9 @@ API Management's quota | 403 | plan
 safeguard that a gateway does not know | 422
     {"detail":[{"type":"extra_forbidden","loc":["body","safety_identifier"],"msg":"Extra
     inputs are not permitted","input":"u"}]}
-    => The model's server rejected the request at safety_identifier, which is a
-    safeguard that each request has. An administrator has to check COMPATIBILITY in the
-    valves of this pipe.
+    => The model's server rejected the request at safety_identifier. That is a
+    safeguard, without which nothing is sent. An administrator has to check COMPATIBILITY
+    in the valves of this pipe.
 Portkey's guardrail | 446 | filtered
     {"error":{"message":"The guardrail checks defined in the config
     failed.","type":"hooks_failed","param":null,"code":null},"hook_results":{}}
@@ -322,8 +322,9 @@ large body | 413
     large files and images.
 misdirected | 421
     <nginx 421 Misdirected Request>
-    => The address of the model's server leads to a server that does not serve it (HTTP
-    421). An administrator has to check BASE_URL and PROXY in the valves of this pipe.
+    => The request reached a server that does not serve the address of the model's
+    server (HTTP 421). An administrator has to check BASE_URL and PROXY in the valves of
+    this pipe.
 law | 451
     => The model's server may not answer this request for legal reasons (HTTP 451).
     Rephrase the question, or choose another model.
@@ -588,11 +589,11 @@ OpenRouter's code for what MiniMax refused | 400
     administrator can find the details in the log.
 Cloudflare, of a server that took too long | 524
     <nginx example.com | 524: A timeout occurred>
-    => The model's server did not answer a gateway in front of it in time (HTTP 524). Try
+    => A gateway in front of the model's server got no answer in time (HTTP 524). Try
     again, or choose a lower effort.
 gateway of AWS, of a server that took too long | 504
     {"message":"Endpoint request timed out"}
-    => The model's server did not answer a gateway in front of it in time (HTTP 504). Try
+    => A gateway in front of the model's server got no answer in time (HTTP 504). Try
     again, or choose a lower effort.
 Databricks' provider without the API | 400 | not there
     {"error_code":"INVALID_PARAMETER_VALUE","message":"Native_api_type=openai/v1/responses

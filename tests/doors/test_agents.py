@@ -392,7 +392,7 @@ async def test_an_answer_that_breaks_keeps_its_text(
     assert turn.text.startswith("This is turn 1.")
     assert turn.metadata[-1]["ending"] == ending
     lines = " ".join(line["description"] for line in turn.lines)
-    assert "Interrupted after" in lines
+    assert "Failed after" in lines
     assert "Error id: " in turn.error + lines
 
 
@@ -754,7 +754,7 @@ async def test_a_refusal_before_the_run_has_its_metadata(
     valve = "AGENT_JSON" if door.name == PIPE else "MODEL"
     assert valve in turn.error
     if reader == "page":
-        assert turn.lines[-1]["description"].startswith("Interrupted after")
+        assert turn.lines[-1]["description"].startswith("Failed after")
 
 
 async def test_functions_of_old_programs_are_tools(door: Door) -> None:

@@ -78,8 +78,8 @@ async def test_work_of_several_rounds(
     """
     names = {row["id"]: row["name"] for row in await tab.user.models()}
     assert agents == [OLDER, NEWER, AGENT_MODEL, REACT]
-    assert names[AGENT_MODEL] == "GPT agent (plans, uses tools)"
-    assert names[REACT] == "GPT agent (ReAct)"
+    assert names[AGENT_MODEL] == "GPT Agent"
+    assert names[REACT] == "GPT Agent (ReAct)"
 
     first = await tab.send(AGENT_MODEL, "sim:agent-work weather?", body=USED)
     second = await tab.send(

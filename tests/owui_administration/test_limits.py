@@ -167,7 +167,7 @@ def test_invalid_rule_stops_users_and_is_told_to_administrators(role: str) -> No
     facts = call_facts(role=role)
     limited = limits(*rules or (), facts=facts, table=table, problems=[problem, ""])
 
-    assert ("is invalid. Tell an admin" in refusal(limited)) is (role == "user")
+    assert ("is invalid, so you get no answers" in refusal(limited)) is (role == "user")
     told = [problem, "Usage is not counted."] if role == "admin" else []
     assert limited.complaints() == told
     assert limits(facts=facts, table=None).complaints() == []

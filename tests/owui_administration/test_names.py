@@ -53,8 +53,8 @@ async def test_unknown_names_are_reported_to_administrators() -> None:
     [of_endpoints] = await lines_above(ruled(ENTRIES))
     [mistake] = await lines_above(ruled("", {"money": 5}))
 
-    assert "name staff, Staf, head@example.com, but Open WebUI has no such" in line
-    assert "name Staf, but" in of_endpoints
+    assert "no group or user named staff, Staf, head@example.com, but" in line
+    assert "named Staf, but" in of_endpoints
     assert "canary" not in of_endpoints
     assert mistake.startswith("Rule 1 of USER_LIMITS_JSON: `per` is missing")
     assert await lines_above(made, {"id": "u-1", "role": "user"}) == []

@@ -157,7 +157,7 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     text = await told("/usage", rows=rows, program=True)
 
     assert "```" not in text
-    assert "What that saved is not known of these days." in text
+    assert "What that saved is not known for these days." in text
     earlier = tuple(ROW._replace(day=day_ago(days)) for days in (1, 10, 40))
     own = await told("/usage", MEMBER, rows=earlier, program=True)
     assert "```" not in own
@@ -172,7 +172,7 @@ async def test_what_the_cache_saved(database: UsageDatabase) -> None:
     text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
 
     assert (
-        "**40 %** of the input came from the prompt cache. Without it, these days"
+        "**40%** of the input came from the prompt cache. Without it, these days"
         in text
     )
     assert "would have cost $1.50 more.\n" in text
@@ -195,7 +195,7 @@ async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> N
     rows = (ROW._replace(cached=5_000),)
     text = await told("/usage", MEMBER, rows=rows, bought=bought)
 
-    assert "**100 %** of the input came from the prompt cache" in text
+    assert "**100%** of the input came from the prompt cache" in text
     assert (
         "would have cost $0.12 less; what writing to it costs is taken off (known of 4 of "
         "10 requests)." in text
@@ -206,8 +206,8 @@ async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> N
 @pytest.mark.parametrize(
     ("shares", "said"),
     [
-        ((70, 70, 70, 40), "In the week from 22 November only 40 % of"),
-        ((70, 40, 40, 40), "In the week from 8 November only 40 % of"),
+        ((70, 70, 70, 40), "In the week from 22 November only 40% of"),
+        ((70, 40, 40, 40), "In the week from 8 November only 40% of"),
         ((70, 70, 70, 50), ""),
         ((70, 40, 40, 50), ""),
         ((70, 60, 45, 45), ""),
@@ -229,7 +229,7 @@ async def test_a_share_that_falls_is_told(
     )
     text = await told("/usage", MEMBER, rows=rows)
 
-    assert ("the week before 70 %. Something" in text) is bool(said)
+    assert ("the week before 70%. Something" in text) is bool(said)
     assert ("docs/history.md" in text) is bool(said)
     assert said in text
 

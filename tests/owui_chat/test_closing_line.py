@@ -49,14 +49,16 @@ def test_duration_is_in_the_units_that_people_use(
                 usage=USED,
                 report=AnswerReport(Cost(0.0123), rounds=2, tool_calls=1),
             ),
-            "Finished in 3 s · 4,560 tokens · $0.012 · 2 rounds · 1 tool call"
+            "Finished in 3 s · $0.012 · 4,560 tokens · 2 rounds · 1 tool call"
             " · 77% of the input cached",
         ),
+        # One round is what any answer takes.
+        (AnswerFigures(3, report=AnswerReport(rounds=1)), "Finished in 3 s"),
         (
             AnswerFigures(9, is_failure=True, notes=2, failed_attempts=3),
             "Failed after 3 attempts",
         ),
-        (AnswerFigures(3, is_failure=True), "Interrupted after 3 s"),
+        (AnswerFigures(3, is_failure=True), "Failed after 3 s"),
         (
             AnswerFigures(
                 3, usage=USED, notes=2, note_subjects=("a setting has no effect",)

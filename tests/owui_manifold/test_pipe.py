@@ -319,7 +319,10 @@ async def test_exception_at_the_end_keeps_the_answer(
 async def test_a_task_model_that_the_key_may_not_use(
     changed: Json, desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The chat's own model does the task; one refused request, one line in the log."""
+    """The chat's own model does it; one refused request, one line in the log.
+
+    `/check` says it all the same.
+    """
     desk.set_valves(**changed)
     words = '### Task:\nMake a title.\n### Output:\n{ "title": "..." }'
     prompt = chat(words, model="f.gpt-5.2")
@@ -332,6 +335,9 @@ async def test_a_task_model_that_the_key_may_not_use(
     assert refused in (400, 403)
     assert done == [200, 200]
     assert len([m for m in caplog.messages if "TASK_MODEL: the key" in m]) == 1
+    asked = chat("/check", model="f.gpt-5.2")
+    checked = await desk.chunks(asked, __user__={**USER, "role": "admin"})
+    assert "Problem: TASK_MODEL" in grown(checked)
 
 
 async def test_one_bad_moment_says_nothing_about_a_task_model(desk: Desk) -> None:

@@ -30,8 +30,8 @@ def test_other_headers_are_refused_without_quoting_them(text: str) -> None:
         read_headers(text, PIPELINE_SHELL)
 
     assert str(refused.value) == (
-        "EXTRA_HEADERS is not a JSON object of texts. An administrator has to correct "
-        'it in the valves of this pipeline, for example {"X-Team": "blue"}.'
+        "EXTRA_HEADERS is not a JSON object with texts as values. An administrator has to "
+        'correct it in the valves of this pipeline, for example {"X-Team": "blue"}.'
     )
 
 

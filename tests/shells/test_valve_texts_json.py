@@ -26,17 +26,25 @@ WHOLE = {"tries": 5, "wait": 1, "mode": "b"}
     [
         (" \n", {}, []),
         (json.dumps(WHOLE), WHOLE, []),
-        ("[]", {}, ["VALVE is not a JSON object, so its defaults apply."]),
-        ("1" * 10_000, {}, ["VALVE is not JSON, so its defaults apply."]),
-        ('{"tries": 6}', {"tries": 5}, ["`tries` cannot be 6. How often. 5 applies."]),
-        ('{"wait": 0.5}', {"wait": 1}, ["`wait` cannot be 0.5. How long. 1 applies."]),
+        ("[]", {}, ["VALVE is not a JSON object. Otherwise."]),
+        ("1" * 10_000, {}, ["VALVE is not JSON. Otherwise."]),
+        (
+            '{"tries": 6}',
+            {"tries": 5},
+            ["`tries` cannot be 6. The most is 5, which applies."],
+        ),
+        (
+            '{"wait": 0.5}',
+            {"wait": 1},
+            ["`wait` cannot be 0.5. The least is 1, which applies."],
+        ),
         ('{"wait": NaN}', {}, ["`wait` cannot be nan. How long. Otherwise."]),
         (
             '{"tries": "x", "mode": "c", "wait": 9}',
             {"wait": 9},
             [
                 "`tries` cannot be 'x'. How often. Otherwise.",
-                "`mode` cannot be 'c'. How. Otherwise.",
+                "`mode` cannot be 'c'. Choose 'a' or 'b'. Otherwise.",
             ],
         ),
         (
@@ -52,7 +60,7 @@ WHOLE = {"tries": 5, "wait": 1, "mode": "b"}
         (
             '{"tries": 1,\n "wait": 2,}',
             {},
-            ["VALVE is not JSON (line 2, column 12), so its defaults apply."],
+            ["VALVE is not JSON (line 2, column 12). Otherwise."],
         ),
     ],
 )
@@ -65,6 +73,18 @@ def test_a_key_that_is_wrong_costs_no_other(
     assert keys == Keys(**read)
     whole = [p if p.startswith("VALVE") else f"VALVE: {p}" for p in problems]
     assert list(told) == whole
+
+
+@pytest.mark.parametrize(
+    ("text", "effect"),
+    [("[]", ", so its defaults apply."), ('{"wait": "x"}', "Its default applies.")],
+)
+def test_what_follows_is_the_default_unless_told_otherwise(
+    text: str, effect: str
+) -> None:
+    _, [told] = read_json_valve("VALVE", text, Keys)
+
+    assert told.endswith(effect)
 
 
 class Entry(BaseModel):

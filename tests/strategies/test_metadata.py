@@ -25,7 +25,7 @@ CALLS = "Finished in 7 s · 2 rounds · 3 tool calls"
     [
         (
             WHOLE,
-            "Finished in 7 s · 240 tokens · $0.12 · 2 rounds · 3 tool calls · "
+            "Finished in 7 s · $0.12 · 240 tokens · 2 rounds · 3 tool calls · "
             "25% of the input cached · context 51% full",
         ),
         # No tokens, and no cost, are not told as zero.
@@ -33,7 +33,7 @@ CALLS = "Finished in 7 s · 2 rounds · 3 tool calls"
         (WHOLE._replace(cost=None, usage=Usage(), window_share=0), CALLS),
         (
             RunMetadata("gpt5_react", "gpt-5.2", "cut"),
-            "Interrupted after under a second",
+            "Failed after under a second",
         ),
     ],
 )

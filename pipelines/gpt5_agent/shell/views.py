@@ -178,18 +178,22 @@ class HostRenderer:
         """Yield the thought of a round again, now with its details.
 
         If there is no thought, one is made where the host goes on, or where approvals
-        for the chat have to be kept.
+        for the chat have to be kept and no earlier round has one. The page would show
+        it below the answer, with nothing in it.
         """
-        thought_index = self._find_thought()
-        needs_carrier = event.continues or bool(event.notes.get("allowed"))
-        if thought_index is None and needs_carrier:
+        items = event.items
+        thought_index = self._find_thought(self._round_start)
+        keeps_approvals = bool(event.notes.get("allowed"))
+        if thought_index is None and keeps_approvals and not event.continues:
+            thought_index = self._find_thought(0)
+            if thought_index is not None:
+                items = ()  # the notes alone: the items belong behind later calls
+        if thought_index is None and (event.continues or keeps_approvals):
             yield from self._render_shown(self._texts.build_carrier())
-            thought_index = self._find_thought()
+            thought_index = self._find_thought(self._round_start)
         if thought_index is None:
             return
-        items_and_texts = [
-            (item, self._texts.text_of(index)) for index, item in event.items
-        ]
+        items_and_texts = [(item, self._texts.text_of(index)) for index, item in items]
         details = write_details(
             event.name,
             items_and_texts,
@@ -199,13 +203,14 @@ class HostRenderer:
             continues=event.continues,
         )
         thought = self._native.shown.items[thought_index]
-        carrier = {**thought, "reasoning_details": details}
+        earlier = thought.get("reasoning_details", ())
+        carrier = {**thought, "reasoning_details": [*earlier, *details]}
         yield self._native.shown.end(thought_index, carrier)
 
-    def _find_thought(self) -> int | None:
-        """Return the index of the round's first thought among the items shown."""
+    def _find_thought(self, start: int) -> int | None:
+        """Return the index of the first thought from `start` on among the items shown."""
         items = self._native.shown.items
-        for index in range(self._round_start, len(items)):
+        for index in range(start, len(items)):
             if is_reasoning(items[index]):
                 return index
         return None

@@ -87,9 +87,8 @@ def _card_text(request: ToolCallRequested) -> str:
 
 def _reference_text(request: ToolCallRequested) -> str:
     """Return the question about a call that is shown above the card."""
-    return (
-        f"{_question(request)} The whole call is above, at {card_reference(request)}."
-    )
+    reference = card_reference(request)
+    return f"{_question(request)} The whole call is above, marked {reference}."
 
 
 def _question(request: ToolCallRequested) -> str:

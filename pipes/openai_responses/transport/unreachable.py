@@ -40,7 +40,9 @@ _REASONS: Mapping[int | None, str] = {
     errno.EPIPE: _CLOSED,
 }
 """What the system reports about a connection."""
-_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME)
+_NO_NAME = "its name was not found"
+_NO_NAME_SERVER = "the name server does not answer"
+_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME, _NO_NAME, _NO_NAME_SERVER)
 
 
 def unreachable_error(
@@ -105,9 +107,9 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
     if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
-        return "the name server does not answer"
+        return _NO_NAME_SERVER
     if _is_of_name(error):
-        return "its name is not found"
+        return _NO_NAME
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return _CLOSED
     if isinstance(cause, TimeoutError):

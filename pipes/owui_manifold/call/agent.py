@@ -27,8 +27,8 @@ from strategies.parameters import (
 )
 
 _DISPLAY_NAMES: Mapping[str, str] = {
-    "gpt5_function_calling": "GPT agent (plans, uses tools)",
-    "gpt5_react": "GPT agent (ReAct)",
+    "gpt5_function_calling": "GPT Agent",
+    "gpt5_react": "GPT Agent (ReAct)",
 }
 """What the list of models shows, by the names in MODEL_ID."""
 

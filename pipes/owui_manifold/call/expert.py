@@ -51,7 +51,7 @@ class PipeExpertKeys(ExpertKeys):
     background_window: Literal["", "2h", "8h"] = key(
         "",
         "How long answers of BACKGROUND_MODELS and of names that end in "
-        "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
+        "`-research` may take: `2h` costs 30% less, `8h` 40%, for tokens of the "
         "standard tier. They run in the background then, and appear at once when "
         "they are complete. If empty, they are answered as soon as possible.",
     )
@@ -127,7 +127,7 @@ class WebSearchOptions(BaseModel):
         max_length=100,
     )
     external_web_access: bool = key(
-        True, "Whether pages are read live. Off: only from OpenAI's cache."
+        True, "Read pages live. Off: only from OpenAI's cache."
     )
     return_token_budget: Literal["default", "unlimited"] = key(
         "default",
@@ -156,23 +156,25 @@ class ImageOptions(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = key(
-        "auto", "A higher one is more expensive."
+        "auto", "Quality of the image; a higher one is more expensive."
     )
     size: str = key("auto", "`WIDTHxHEIGHT` in pixels: `1536x1024`.")
     background: Literal["auto", "opaque", "transparent"] = key(
         "auto", "`transparent` needs `png`, `webp`, `gif` or `svg`."
     )
     output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = key(
-        "png", "The form of the file."
+        "png", "Format of the file."
     )
-    output_compression: int = key(100, "Of `webp` and `jpeg`.", bounds=(0, 100))
+    output_compression: int = key(
+        100, "Compression of `webp` and `jpeg` in percent.", bounds=(0, 100)
+    )
     model: str = key("", "The model that draws.")
     partial_images: int = key(0, "Previews while an image is made.", bounds=(0, 3))
     action: Literal["auto", "generate", "edit"] = key(
         "auto", "Whether to make a new image or to change one."
     )
     complexity: Literal["low", "medium", "high"] | None = key(
-        None, "How much is computed to plan the image."
+        None, "How much work goes into planning the image."
     )
     input_fidelity: Literal["low", "high"] | None = key(
         None, "How closely a changed image keeps to its original."

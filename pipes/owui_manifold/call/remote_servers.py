@@ -58,7 +58,7 @@ _SERVER_KEYS: Mapping[str, _ServerKey] = {
     "connector_id": _ServerKey(_SOME_TEXT, "a text", is_public=True),
     "tunnel_id": _ServerKey(_SOME_TEXT, "a text"),
     "authorization": _ServerKey(_SOME_TEXT, "a text"),
-    "headers": _ServerKey(_are_headers, "a JSON object of texts"),
+    "headers": _ServerKey(_are_headers, "a JSON object with texts as values"),
     "allowed_tools": _ServerKey(
         ([_SOME_TEXT], _TOOL_FILTER),
         "a list of names, or an object that chooses tools",

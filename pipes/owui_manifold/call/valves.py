@@ -31,28 +31,31 @@ class Valves(SharedValves):
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
         "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
-        "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
+        "stands for the newest model of each family, `gpt-5-auto` chooses a model for "
+        "each chat. `gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
     ENABLE_WEB_SEARCH: bool = valve(
-        False, "Offer OpenAI's web search in every chat. Searches are billed."
+        False,
+        "Offer OpenAI's web search in every chat; searches are billed. If off, users can "
+        "switch it on next to the chat input, if USER_MAY_CHANGE has `web_search`.",
     )
     ENABLE_CODE_INTERPRETER: bool = valve(
         False,
-        "Let the model run Python in a billed container at OpenAI, with the files of the "
-        "chat. The files that it creates are stored.",
+        "Let the model run Python in every chat, in a billed container at OpenAI, with "
+        "the files of the chat. The files that it creates are stored. If off, users can "
+        "switch it on, if USER_MAY_CHANGE has `code_interpreter`.",
     )
     ENABLE_IMAGE_GENERATION: bool = valve(
         False,
-        "Let the model generate images in every chat; each is billed and stored. Off, "
-        "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
-        "`image_generation`.",
+        "Let the model generate images in every chat; each is billed and stored. If off, "
+        "users can switch it on, if USER_MAY_CHANGE has `image_generation`.",
     )
     USER_MAY_CHANGE: str = valve(
         "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
         "agent, show_cost, log_level",
-        "Settings that users may change, separated by commas; also `file_input`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+        "Settings that users may change, separated by commas. `file_input` and "
+        "`service_tier` (expensive) can be added; `all` and `nothing` stand alone. "
+        "Administrators can change all.",
     )
     SHOW_COST: bool = valve(
         False,
@@ -64,9 +67,9 @@ class Valves(SharedValves):
     # Key and server
     AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = valve(
         "key",
-        "How the key is sent: `key` as the model's server expects it, `bearer` as a bearer "
-        "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
-        "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
+        "`key` sends the key as the model's server expects it, `bearer` as a bearer token. "
+        "The others send a token instead of the key: `entra_id` one of Microsoft Entra ID; "
+        "to gateways only, `system_oauth` the user's own OAuth token, and `session` the "
         "user's login of Open WebUI.",
         then=("ORGANIZATION", "PROJECT", "EXTRA_HEADERS"),
     )
@@ -93,15 +96,16 @@ class Valves(SharedValves):
         "gpt-6-luna",
         "Model for titles, tags, follow-up questions, search queries, autocompletion, "
         "emoji and image prompts, at its lowest effort. If it is empty, or still the "
-        "default at a server other than OpenAI's, the chat's own model is used. A model "
-        "that an administrator chose for tasks in Open WebUI's settings does them itself.",
+        "default at a server other than OpenAI's, the chat's own model is used. If "
+        "Open WebUI's settings name a model for tasks, that model does them instead.",
     )
     BACKGROUND_MODELS: str = valve(
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
         "30 days, which is not compatible with zero data retention (unless "
-        "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
+        "`background_store` in EXPERT_JSON is false). Ignored if COMPATIBILITY is "
+        "`strict`.",
     )
     SERVICE_TIER: _Tier = valve(
         "auto",
@@ -116,8 +120,8 @@ class Valves(SharedValves):
     )
     CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
-        "US dollars per million tokens, instead of what the model's server says and of "
-        "OpenAI's prices: "
+        "Prices in US dollars per million tokens. They replace OpenAI's, and what the "
+        "model's server says: "
         '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers have no '
         "known prices.",
     )
@@ -133,7 +137,8 @@ class Valves(SharedValves):
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = valve(
         True,
-        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
+        "Let the page's Web Search switch turn on OpenAI's search instead of Open "
+        "WebUI's.",
     )
     WEB_SEARCH_OPTIONS: str = valve(
         "",
@@ -144,7 +149,7 @@ class Valves(SharedValves):
     IMAGE_GENERATION_OPTIONS: str = valve(
         '{"partial_images": 2}',
         "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
-        "`partial_images` (previews, 0 to 3).",
+        "`partial_images` (previews, 0 to 3), and rarer keys (docs/settings.md).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = valve(
         "auto",
@@ -160,8 +165,8 @@ class Valves(SharedValves):
     )
     FILE_INPUT: _FileInput = valve(
         "off",
-        "Attached files that are sent to the model whole, instead of the text that Open "
-        "WebUI retrieves from them: PDFs, or `all` documents.",
+        "Which attached files the model gets whole, in every turn, instead of the text "
+        "that Open WebUI retrieves from them: PDFs, or `all` documents.",
     )
     REMOTE_MCP_SERVERS_JSON: str = valve(
         "",
@@ -191,7 +196,8 @@ class Valves(SharedValves):
     )
     AUTO_NATIVE_TOOLS: bool = valve(
         False,
-        "Switch models whose Function Calling is set to Legacy to Native.",
+        "Use native function calling also for models whose Function Calling is set to "
+        "Legacy.",
         then=("REASONING_SUMMARY",),
     )
 
@@ -208,9 +214,9 @@ class Valves(SharedValves):
     )
     HISTORY_CARRIER: Literal["output", "markers"] = valve(
         "output",
-        "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
-        "each answer, `markers` under the pipe's own keys, with lines in the text that "
-        "copies of answers contain. Both are always read.",
+        "Where hidden chat data is stored: with `output`, in what Open WebUI stores of "
+        "each answer; with `markers`, under the pipe's own keys, and with hidden lines in "
+        "the text, which copies of answers contain. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = valve(
         "",
@@ -280,7 +286,9 @@ class UserValves(BaseModel):
         word="effort",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = valve(
-        "inherit", "Show a summary of the reasoning.", word="summary"
+        "inherit",
+        "How detailed the summary of the reasoning is; `disabled` shows none.",
+        word="summary",
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = valve(
         "inherit", "How long answers are.", word="verbosity"
@@ -298,7 +306,7 @@ class UserValves(BaseModel):
     )
     FILE_INPUT: Literal["inherit", _FileInput] = valve(
         "inherit",
-        "Attached files that the model gets whole, in every turn, instead of the text "
+        "Which attached files the model gets whole, in every turn, instead of the text "
         "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
         word="file_input",
     )

@@ -89,18 +89,24 @@ def asked_model(call: Call) -> ResolvedModel:
 
 
 def task_model(call: Call) -> ResolvedModel:
-    """Return the model for small tasks: the valve's, or the one that was asked for.
+    """Return the model for small tasks: the valve's, or the one that was asked for."""
+    model = chosen_task_model(call)
+    if model and _missing_model_text(call.endpoint, model.id) not in call.memory:
+        return model
+    return asked_model(call)
+
+
+def chosen_task_model(call: Call) -> ResolvedModel | None:
+    """Return the model of the valve, whether or not the key may use it.
 
     A server other than OpenAI's may not have the default model.
     """
     valves = call.valves
     wanted = valves.TASK_MODEL.strip()
-    chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
-        model = call.resolve(wanted)
-        if _missing_model_text(call.endpoint, model.id) not in call.memory:
-            return model
-    return asked_model(call)
+    is_changed = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (is_changed or call.endpoint.host == OPENAI_HOST):
+        return call.resolve(wanted)
+    return None
 
 
 def lacks_task_model(prepared: Prepared, ended: RunDone) -> bool:

@@ -48,7 +48,7 @@ async def answer_events(
     uploads = ChatUploads(prepared, connections)
     copying = uploads.status_line()
     if copying:
-        yield Status(copying)
+        yield Status(copying, is_note=False)
     prepared = await uploads.request_with_files()
     call = prepared.call
     answer = _Answer(prepared, connections)

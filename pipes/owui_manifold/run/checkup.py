@@ -22,7 +22,7 @@ from owui_manifold.call.config import Config, run_limits
 from owui_manifold.call.context import Call
 from owui_manifold.call.valves import TOOL_SETTINGS
 from owui_manifold.prepare.hosted_tools import hosted_tools
-from owui_manifold.prepare.tasks import task_model
+from owui_manifold.prepare.tasks import chosen_task_model
 from owui_manifold.run.setup_check import (
     Finding,
     Severity,
@@ -44,9 +44,9 @@ _PING: Item = {
 }
 
 _SKIPPED = "The other checks need an answer, so they were skipped."
-_NOT_SENT = "It was not sent, nor were the other checks done: correct this first."
+_NOT_SENT = "They need an answer, so they were skipped."
 _VERIFY = "Verify the organization at OpenAI, or"
-_TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
+_TASK_ADVICE = "Meanwhile, the chat's own model writes titles and tags."
 _UNLISTED = (
     "The model's server accepts it, but does not list these models: {}. Allow them in the "
     "key's project, or change MODEL_ID."
@@ -87,8 +87,9 @@ async def _findings(
         advice = f"{_VERIFY} set REASONING_SUMMARY to `disabled`."
         fields: Mapping[str, Any] = {"reasoning": {"summary": "auto"}}
         yield await try_out("Summaries", works, advice, fields)
-    model_for_tasks = task_model(asked)
-    if model_for_tasks.id != model.id:
+    # Also one that tasks do without since the server refused it.
+    model_for_tasks = chosen_task_model(asked)
+    if model_for_tasks and model_for_tasks.id != model.id:
         works = f"{model_for_tasks.name} answers."
         fields = {"model": model_for_tasks.id}
         yield await try_out("TASK_MODEL", works, _TASK_ADVICE, fields)
@@ -116,7 +117,7 @@ async def _findings(
     commonest = asked.memory.dropped.most_common(_MAX_SHOWN_REASONS)
     counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
     problem = _LOST.format(counts) if counts else ""
-    yield assess("Earlier reasoning", "The API left nothing out.", problem)
+    yield assess("Earlier reasoning", "The API left none of it out.", problem)
 
 
 async def _model_list_finding(call: Call, connections: Connections) -> Finding:
@@ -207,11 +208,10 @@ def unanswered_lines(
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
-        problems = valve_problems(config)
-        for finding in valve_findings(problems or [reason]):
+        problems = dict.fromkeys([reason, *valve_problems(config)])
+        for finding in valve_findings([*problems]):
             yield finding
-        if problems and reason not in problems:
-            yield Finding("Every chat", reason, "Problem")
-        yield Finding("A small request", _NOT_SENT, "Warning")
+        yield Finding("The other checks", _NOT_SENT, "Warning")
 
-    return _finding_lines("with which no chat is answered:", findings())
+    how = "which answers no chat until the first problem is corrected:"
+    return _finding_lines(how, findings())

@@ -18,15 +18,17 @@ from owui_manifold.prepare.hosted_tools import image_model_name
 from shells.administration import ADMINISTRATION_CONTRACT, ADMINISTRATION_ID
 from shells.endpoint_valves import read_headers
 
-_STORED = "These have no effect. They are gone once the valves are saved."
+_STORED = "These have no effect. Saving the valves removes them."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
     "Requests, tokens and money of every answer and task of this pipe are counted, and "
-    "shown by `/usage`. Not counted is what users pay with their own keys."
+    "shown by `/usage`. What users pay with their own keys is not counted."
 )
-_NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
-_NO_FILTER = "Nothing is counted without the filter of docs/limits.md."
+_NOT_COUNTED = (
+    "Nothing is counted, because USER_LIMITS_JSON is empty. `[]` counts only."
+)
+_NO_FILTER = "Nothing is counted. That needs the filter of docs/limits.md."
 
 Severity: TypeAlias = Literal["", "Problem", "Warning"]
 """How bad a finding is; empty: it is fine."""

@@ -45,7 +45,7 @@ takes more room than the liquid.
 | Ice | 917 kg/m³ |
 | Water | 1,000 kg/m³ |
 
-So about 8 % of a floating block stands above the surface, and a lake freezes from the \
+So about 8% of a floating block stands above the surface, and a lake freezes from the \
 top: the ice keeps the water below it from freezing.
 """
 HELLO = """\

@@ -216,3 +216,18 @@ def test_round_without_a_thought_keeps_a_yes_for_the_chat() -> None:
     [carrier] = view.result("m")["output"]
     [turn] = read_details(carrier["reasoning_details"], SIGN)
     assert turn.notes == notes
+
+
+def test_last_round_without_a_thought_keeps_a_yes_in_an_earlier_one() -> None:
+    """The page would show one of its own below the answer, with nothing in it."""
+    notes = {"allowed": ["permission"]}
+    _, view = on_page(reported(LOOKING, [SAID]))
+    shown = [item["id"] for item in view.result("m")["output"]]
+
+    assert [*view.show(RoundEnded("3", ((0, SAID),), notes))]
+
+    output = view.result("m")["output"]
+    assert [item["id"] for item in output] == shown
+    first, yes = read_details(output[0]["reasoning_details"], SIGN)
+    assert first.items
+    assert (yes.items, yes.notes) == ([], notes)

@@ -92,7 +92,7 @@ def test_card_that_cannot_show_a_call_says_where_it_is(arguments: Json) -> None:
     """Also where only the spaces would run together."""
     question, block = card_and_block(arguments)
 
-    assert "The whole call is above, at" in question
+    assert "The whole call is above, marked" in question
     assert block
 
 

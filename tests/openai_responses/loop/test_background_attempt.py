@@ -621,7 +621,7 @@ async def test_end_at_a_server_that_ignores_background(
         await connections.close()
         told = Told(events, upstream.bodies)
     assert (told.kind, told.text, len(told.sent)) == (kind, text, 1)
-    is_kept = "Everything received so far is kept" in told.ending.message
+    is_kept = "everything received so far is kept" in told.ending.message
     assert is_kept == bool(text)
 
 

@@ -163,7 +163,7 @@ def test_round_that_breaks_off_is_told_as_a_failure() -> None:
     assert [done.usage and done.usage.total for done in rounds] == [15, 15]
     ended = events[-1]
     assert isinstance(ended, RunDone)
-    assert "Everything received so far is kept" in ended.ending.message
+    assert "everything received so far is kept" in ended.ending.message
 
 
 def test_repeated_call_is_not_judged() -> None:

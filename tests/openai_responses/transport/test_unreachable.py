@@ -71,8 +71,12 @@ CLOSED = "it closed the connection without an answer"
 @pytest.mark.parametrize(
     ("failure", "words", "settings"),
     [
-        (name_error(socket.EAI_NONAME), "its name is not found", "base_url"),
-        (name_error(socket.EAI_AGAIN), "the name server does not answer", "base_url"),
+        (name_error(socket.EAI_NONAME), "its name was not found", "base_url proxy"),
+        (
+            name_error(socket.EAI_AGAIN),
+            "the name server does not answer",
+            "base_url proxy",
+        ),
         (system_error(errno.ECONNREFUSED), "it refused the connection", "base_url"),
         (system_error(errno.EHOSTUNREACH), "there is no route to it", "base_url proxy"),
         (system_error(errno.ETIMEDOUT), NOT_IN_TIME, "base_url proxy"),
@@ -111,8 +115,8 @@ CERTIFICATE = "base_url ca_bundle verify_ssl"
         (untrusted(""), f"The certificate of {HOST} is not trusted.", CERTIFICATE),
         (
             aiohttp.ClientConnectorSSLError(TO_HOST, NO_TLS),
-            f"The model's server at {HOST} does not use TLS, which its address asks "
-            "for with https.",
+            f"The model's server at {HOST} does not use TLS, but its address begins "
+            "with https.",
             "base_url",
         ),
         (proxy_error(407), "The HTTP proxy rejected the request.", "proxy"),

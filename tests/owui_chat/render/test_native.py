@@ -396,7 +396,7 @@ def test_a_usage_note_is_the_end_of_the_last_line() -> None:
 
     [line] = on_page([report, RunDone(Ending("completed"), used)])[0]
 
-    expected = f"· 15 tokens · $0.000012 · 50% of the input cached · {usage_note}"
+    expected = f"· $0.000012 · 15 tokens · 50% of the input cached · {usage_note}"
     assert line["event"]["data"]["description"].endswith(expected)
 
 
@@ -408,7 +408,7 @@ def test_a_failed_answer_ends_its_notes() -> None:
 
     hidden = {"description": "", "done": True, "hidden": True}
     assert ended["event"]["data"] == hidden
-    assert closing == status_chunk("Interrupted after under a second · 1 note")
+    assert closing == status_chunk("Failed after under a second · 1 note")
 
 
 def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
@@ -430,9 +430,9 @@ def test_a_failure_counts_the_attempts_of_its_last_request() -> None:
 
     assert ends == [
         "Failed after 3 attempts",
-        "Interrupted after under a second · 1 note",
+        "Failed after under a second · 1 note",
         "Failed after 2 attempts",
-        "Interrupted after under a second · 1 note",
+        "Failed after under a second · 1 note",
         "Finished in under a second · 1 note",
     ]
 

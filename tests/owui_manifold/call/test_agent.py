@@ -29,9 +29,9 @@ def listed(**valves: str) -> dict[str, str]:
 def test_agents_are_listed_under_names_of_their_own() -> None:
     """With an effort, if it is part of the name."""
     assert listed() == {
-        "gpt5_function_calling": "GPT agent (plans, uses tools)",
-        "gpt5_function_calling-high": "GPT agent (plans, uses tools) (high)",
-        "gpt5_react": "GPT agent (ReAct)",
+        "gpt5_function_calling": "GPT Agent",
+        "gpt5_function_calling-high": "GPT Agent (high)",
+        "gpt5_react": "GPT Agent (ReAct)",
     }
 
 

@@ -53,4 +53,5 @@ def test_wrong_value_costs_only_its_key(
     assert config.expert == PipeExpertKeys.model_validate(expected)
     [problem] = config.problems
     assert problem.startswith(f"EXPERT_JSON: `{key}` cannot be ")
-    assert problem.endswith(f" {nearest or 'Its default'} applies.")
+    applies = f" {nearest}, which applies." if nearest else " Its default applies."
+    assert problem.endswith(applies)

@@ -500,7 +500,7 @@ async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     """Who are told of it above the answer."""
     desk.limit({"mony": 5})
 
-    assert "A rule of USER_LIMITS_JSON that applies to you is" in await desk.refusal()
+    assert "A rule about your usage is invalid, so you get no" in await desk.refusal()
     chunks = await desk.ask("Hi", **ADMIN)
     assert not errors(chunks)
     assert any("Rule 1 of USER_LIMITS_JSON" in line for line in statuses(chunks))
@@ -692,7 +692,7 @@ async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
     [closing] = closings(await desk.ask("sim:draw"))
     await desk.ask("sim:draw")
 
-    assert closing.endswith("tokens · about $0.017")
+    assert " · about $0.017 · " in closing
     row = await desk.row()
     words = row.input * 4 + row.output * 20
     assert row.money == words + 2 * 272 * 30  # two of 1024 x 1024, low

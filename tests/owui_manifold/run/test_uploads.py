@@ -8,6 +8,7 @@ from aiohttp import web
 
 from calls.turns import StoredChat
 from openai_responses.errors import InvalidRequest
+from openai_responses.loop.events import Status
 from openai_responses.transport.deadlines import Timeouts
 from owui_manifold.call.uploads import UploadKey
 from owui_manifold.prepare.chat import build_chat_request
@@ -105,6 +106,16 @@ async def test_upload_whose_answer_comes_in_drops(
         with pytest.raises(InvalidRequest, match="did not answer in time"):
             async for _ in answer:
                 pass
+
+
+async def test_line_about_copying_is_no_note(chat: StoredChat) -> None:
+    """Nobody needs to read it once the answer is there."""
+    attach(chat, a=TABLE)
+    prepared = await build_chat_request(chat.asked("Be brief.", QUESTION))
+
+    events = [event async for event in answer_events(prepared, chat.connections)]
+
+    assert events[0] == Status("Copying 1 file to Python", is_note=False)
 
 
 async def test_file_of_the_size_that_may_be_uploaded(
