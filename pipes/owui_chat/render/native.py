@@ -28,7 +28,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.answers import closing_commentary
-from owui_chat.cards import OPEN_CARD, without_cards
+from owui_chat.cards import certain_length, without_cards
 from owui_chat.citations import HoldbackBuffer
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
@@ -103,7 +103,7 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
-    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(certain_length))
     """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
