@@ -680,3 +680,17 @@ def test_status_lines_without_an_end() -> None:
     lines = [line["description"] for line in host_events(chunks, "status")]
     assert lines[:-1] == ["crm offers 0 tools."] * 200
     assert lines[-1].startswith("Finished in ")
+
+
+def test_long_status_lines_are_few() -> None:
+    """A server chooses queries and addresses of any length."""
+    pages = [{"url": f"https://e.example/{n:03900}"} for n in range(150)]
+    action = {"type": "search", "queries": ["q" * 1_000_000], "sources": pages}
+    search = {"type": "web_search_call", "status": "completed", "action": action}
+    searches = [{**search, "id": f"ws_{n}"} for n in range(9)]
+
+    chunks, _ = on_page(run_of(*searches, message("m", "Rain.")))
+
+    first, last = host_events(chunks, "status")
+    assert len(first["description"]) == 2_000
+    assert last["description"].startswith("Finished in ")
