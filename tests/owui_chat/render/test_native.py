@@ -668,6 +668,17 @@ def test_items_of_the_page_have_no_secret_and_no_null(
     assert not {"encrypted_content", "caller"} & host_item.keys()
 
 
+@pytest.mark.parametrize("status", ["pending", "queued", "requires_approval", ["x"]])
+def test_server_says_nothing_about_the_approval_of_a_call(status: object) -> None:
+    """The host would make a call that is `approved` without asking."""
+    made = {**call("1"), "status": status, "approved": True}
+    chunks, items = on_page(run_of(made))
+
+    [shown] = [item for item in items if item["type"] == "function_call"]
+    assert shown["status"] in ("completed", "incomplete")
+    assert "approved" not in json.dumps(chunks)
+
+
 def test_status_lines_without_an_end() -> None:
     """For each the host writes the message with all of them; the last one still comes."""
     lists: list[Item] = [
