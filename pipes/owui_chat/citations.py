@@ -37,7 +37,7 @@ from openai_responses.items import (
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
-from owui_chat.cards import UNFINISHED_CARD, beginnings_of, without_cards
+from owui_chat.cards import beginnings_of, certain_length, without_cards
 from owui_chat.events import CitedEvent, SourceCited
 from owui_chat.file_names import shorten_name
 from owui_chat.files import link_files
@@ -79,24 +79,38 @@ _TRACKING = re.compile(
 """And where a model cites by names of its own (`turn0search0`), in characters that no
 page draws. Other marks of these characters have words of the answer."""
 
-_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}|{UNFINISHED_CARD}")
-OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may become what is not shown."""
+
+
+def length_before_tracking(text: str) -> int:
+    """Return how much of a growing text can be shown, cards and links as they are."""
+    return _length_before(_OPEN_TRACKING, text)
+
+
+def _length_before_link(text: str) -> int:
+    """Return how much of a growing text can be shown, with its links and without cards."""
+    return certain_length(text[: _length_before(_OPEN_LINK, text)])
+
+
+def _length_before(unfinished: re.Pattern[str], text: str) -> int:
+    match = unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
+    return match.start() if match else len(text)
 
 
 class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
-    def __init__(self, unfinished: re.Pattern[str]) -> None:
-        """Hold back the end that matches `unfinished`."""
-        self._unfinished = unfinished
+    def __init__(self, find_end: Callable[[str], int]) -> None:
+        """Hold back what follows the end that is found."""
+        self._find_end = find_end
         self._held = ""
 
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
-        end = match.start() if match else len(text)
+        end = self._find_end(text)
         self._held = text[end:]
         return text[:end]
 
@@ -119,7 +133,7 @@ class _GrowingPart:
 
     def __init__(self, part: int) -> None:
         self.part = part
-        self.buffer = HoldbackBuffer(_OPEN_LINK)
+        self.buffer = HoldbackBuffer(_length_before_link)
         self.last_number = ""
         """The number that its text ends with so far, as it was put in; empty if it ends
         with other text."""
@@ -381,13 +395,14 @@ class Citations:
 
 _MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
 """What Azure's agents write where they cite (`【4:0†source】`)."""
-_DEFINABLE = re.compile(r"https?://[^\s<>]+")
+_DEFINABLE = re.compile(r"https?://[^\s<>{]+")
 """The keys that are addresses, as the definition of a link may have them.
 
+A brace may begin what the page replaces: `{{HTML_FILE_ID_1a}}` becomes a file.
 What cannot be printed ends an address for some readers and not for others (U+FEFF is a
 space in JavaScript), and what follows it would be drawn.
 """
-_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`]+')
+_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`${]+')
 """What ends a title; and what makes a link, an image or markup where a reader takes the
 definition for text: titles are the words of strangers."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)

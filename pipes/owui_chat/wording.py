@@ -48,13 +48,20 @@ def with_escapes(text: str, kept: str = "") -> str:
     return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
-_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
+_MARKS_OF_MARKDOWN = re.compile(r"[`*<>]|(?<![^\W_])_|_(?![^\W_])")
 """A `_` inside of a word draws nothing: `a_b.txt`, but not `__init__.py`."""
+_MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
+"""The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
+
+
+def _as_entity(mark: re.Match[str]) -> str:
+    return f"&#{ord(mark[0])};"
 
 
 def value_with_escapes(value: Any) -> Any:

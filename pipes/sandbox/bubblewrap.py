@@ -27,6 +27,7 @@ import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
 from subprocess import PIPE
 from threading import Lock
@@ -268,6 +269,7 @@ class BubblewrapBackend:
                 stderr=PIPE,
                 env={},
                 pass_fds=(rules, info_end),
+                starting=_dropping_crashes(),
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
@@ -356,6 +358,28 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
+_limiting = Lock()
+
+
+@contextmanager
+def _dropping_crashes() -> Iterator[None]:
+    """Start processes whose crashes the kernel drops, and does not hand to its handler.
+
+    Only a limit of one byte means that (fs/coredump.c): with 0, which code could set
+    later, the handler of the host would run as root, as often as code crashes. The filter
+    keeps code from that; so the limit is inherited from the server, for a moment.
+    """
+    resource = import_module("resource")  # Windows has none, but must load this module
+    with _limiting:
+        before = resource.getrlimit(resource.RLIMIT_CORE)
+        with suppress(ValueError):  # the server itself may have no more than 0
+            resource.setrlimit(resource.RLIMIT_CORE, (1, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
     """Lend the two ends of a pipe: the one to read, the one to write."""
@@ -429,6 +453,9 @@ _REFUSED_ARGUMENTS = {
     "fcntl": ((72, 25), 1, tuple((_WHOLE_WORD, call) for call in (1024, 1026, 1031))),
     # PR_SET_SECCOMP, PR_SCHED_CORE, PR_FUTEX_HASH
     "prctl": ((157, 167), 0, tuple((_WHOLE_WORD, call) for call in (22, 62, 78))),
+    # RLIMIT_CORE, which `_dropping_crashes` has set.
+    "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
+    "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits
 that are compared with which value."""

@@ -11,11 +11,13 @@ import os
 import signal
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from functools import partial
 from subprocess import Popen
 from threading import Lock, Thread
 from typing import IO, Any
+
+_AS_IT_IS = nullcontext[None]()
 
 
 class ChildProcess:
@@ -106,8 +108,13 @@ class ChildProcess:
         return StreamWriter(transport, protocol, None, loop)
 
 
-async def start_process(*command: str, **options: Any) -> ChildProcess:
-    """Start a process; raises OSError or ValueError."""
-    child = ChildProcess(command, options)
+async def start_process(
+    *command: str,
+    starting: AbstractContextManager[None] = _AS_IT_IS,
+    **options: Any,
+) -> ChildProcess:
+    """Start a process, in a context that ends then; raises OSError or ValueError."""
+    with starting:
+        child = ChildProcess(command, options)
     await child.connect()
     return child

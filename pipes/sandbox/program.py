@@ -453,7 +453,6 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
-        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
         _, hard_limit = resource.getrlimit(kind)

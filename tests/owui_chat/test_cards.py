@@ -1,5 +1,6 @@
 """What a model writes is no card of the page."""
 
+import html
 import re
 
 import pytest
@@ -25,7 +26,23 @@ CARDS = [
     '<file type="html" id="../auths/signout?" />',
     f"<details {CALL}",
     '<details <b type="tool_calls">',
+    "{{html_file_id_1a}}",
 ]
+LETTERS = "&#x3C;&#100;etails&Tab;type=&quot;tool_calls&quot;&gt;"
+DETOURS = [
+    f"<details>\n<summary>More</summary>\n{html.escape(CALL)}\n</details>",
+    f"<details>\n{LETTERS}",
+    f"<details>\n{LETTERS.replace('&', '&amp;amp;')}",
+    f"<details>\n{LETTERS.replace('3C', '0' * 4_400 + '3C')}",
+    CALL.replace(" type", "\n> type"),
+    CALL.replace("det", "de\0t"),
+    CALL.replace("type", "ty\ud800pe"),
+    CALL.replace("det", "det [1][2, 3]"),
+    CALL.replace("<", f"<{'[1#a]' * 300}"),
+    "{[1]{HTML_FILE_ID_1a}}",
+    f"{'&' * 500}{html.escape(CALL)}",
+]
+"""Cards of what the host stores of a text, or of what the page makes of it."""
 TEXTS = [
     "<details>\n<summary>More</summary>\nHidden.\n</details>",
     "<details open>\n",
@@ -36,9 +53,12 @@ TEXTS = [
     "<detai",
     "The <details> and <b>",
     "<details",
+    "a < b && c[1] > d; &lt;details open&gt; &amp; {{ x }}, Vec<&str> [1]",
+    "> <details>\n> <summary>More</summary>",
 ]
 DRAWN = re.compile(
-    r"<details[\s\ufeff]+[^>]*type=[^>]*>|<file type=\"html\"", re.IGNORECASE
+    r"<details[\s\ufeff]+[^>]*type=[^>]*>|<file type=\"html\"|{{html_file_id_[a-f0-9-]+}}",
+    re.IGNORECASE,
 )
 """What the page draws (MarkdownTokens of 0.12.4)."""
 
@@ -49,13 +69,34 @@ def test_card_is_a_text(text: str) -> None:
 
     assert DRAWN.search(text)
     assert not DRAWN.search(shown)
-    assert shown.replace("< ", "<") == f"Before.\n\n{text}\n"
+    assert shown.replace("< ", "<").replace("{ ", "{") == f"Before.\n\n{text}\n"
     assert without_cards(shown) == shown
 
 
 @pytest.mark.parametrize("text", TEXTS)
 def test_other_text_stays(text: str) -> None:
     assert without_cards(text) == text
+
+
+def draws_a_card(text: str) -> bool:
+    """Whether the page may draw one, once the text is stored, in a quotation or a fold."""
+    stored = re.sub(r"[\0\ud800-\udfff]", "", text)
+    stored = re.sub("0{9,}", "", stored).replace("\n> ", "\n")
+    for _ in range(3):
+        stored = html.unescape(stored)
+    cited = re.sub(r" ?(\[\d[^\]]*\])+", "", stored)
+    return bool(DRAWN.search(stored) or DRAWN.search(cited))
+
+
+@pytest.mark.parametrize("text", DETOURS)
+@pytest.mark.parametrize("size", [1, 1_999, 1_000_000])
+def test_detour_draws_no_card(text: str, size: int) -> None:
+    said, answer = grown(message("m", text), "text", text, size)
+    thought, _ = grown(reasoning("r", text), "summary", text, size)
+
+    assert draws_a_card(text)
+    assert not any(map(draws_a_card, (said, answer, thought)))
+    assert without_cards(answer) == answer
 
 
 def grown(item: Item, kind: str, text: str, size: int) -> tuple[str, str]:

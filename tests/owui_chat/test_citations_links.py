@@ -10,10 +10,10 @@ from openai_responses.endings import COMPLETED
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.citations import (
-    OPEN_TRACKING,
     Citations,
     HoldbackBuffer,
     chat_annotations,
+    length_before_tracking,
     strip_tracking,
 )
 from runs.sample import without_addresses
@@ -141,7 +141,7 @@ def test_cut_anywhere_the_same_links_are_found(text: str, size: int) -> None:
 @example("https://a.example?utm_source=openai&utm_medium=1", 1)
 def test_cut_anywhere_the_same_tracking_goes(text: str, size: int) -> None:
     """For those who get the links themselves."""
-    held = HoldbackBuffer(OPEN_TRACKING)
+    held = HoldbackBuffer(length_before_tracking)
     shown = [*map(held.feed, pieces_of(text, size)), held.rest()]
 
     assert "".join(map(strip_tracking, shown)) == strip_tracking(text)

@@ -41,8 +41,9 @@ def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:
         ("a_b_c.txt", "a_b_c.txt"),
         ("__init__.py", r"\_\_init\_\_.py"),
         ("_draft_.txt", r"\_draft\_.txt"),
-        ("*[a](b)`<i>\\.txt", r"\*\[a\](b)\`\<i\>\\.txt"),
-        ("a\u202e.txt", r"a\\u202e.txt"),
+        ("*[a](b)`<i>\\.txt", r"\*&#91;a&#93;(b)\`\<i\>&#92;.txt"),
+        ("$x$ {{HTML_FILE_ID_1}}", "&#36;x&#36; &#123;&#123;HTML_FILE_ID_1}}"),
+        ("a\u202e.txt", "a&#92;u202e.txt"),
     ],
 )
 def test_name_is_shown_as_it_is_where_markdown_is_drawn(name: str, shown: str) -> None:

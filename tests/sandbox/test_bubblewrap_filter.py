@@ -99,6 +99,8 @@ VALUES: dict[str, tuple[tuple[int, int], int, Sequence[int], Sequence[int]]] = {
         (22, 62, 78, OTHER_WORD | 22),
         (21, 23, 61, 63, 77, 79, 0x53564D41),  # PR_GET_SECCOMP, PR_SET_VMA
     ),
+    "setrlimit, RLIMIT_CORE": ((160, 164), 0, (4, OTHER_WORD | 4), (0, 3, 5)),
+    "prlimit64, RLIMIT_CORE": ((302, 261), 1, (4, OTHER_WORD | 4), (0, 3, 5)),
     "socketpair, AF_UNIX": (
         *((53, 199), 0),
         *((0, 2, 10, 16, 30, 40), (1, OTHER_WORD | 1)),

@@ -138,11 +138,13 @@ families = ("AF_UNIX", "AF_INET6", "AF_NETLINK", "AF_PACKET", "AF_VSOCK")
     "small limits of the kernel": (
         """
 import os, resource
-names = ("CORE", "MEMLOCK", "MSGQUEUE", "SIGPENDING", "NOFILE")
+names = ("MEMLOCK", "MSGQUEUE", "SIGPENDING", "NOFILE")
 nice = min(os.getpriority(os.PRIO_PROCESS, process) for process in (0, 1))
-[nice >= 10, [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]]
+[core] = [line.split()[4] for line in open("/proc/self/limits") if "core file" in line]
+limits = [resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]
+[nice >= 10, core, limits]
 """,
-        [True, [[1, 1], [0, 0], [0, 0], [64, 64], [64, 64]]],
+        [True, "1", [[0, 0], [0, 0], [64, 64], [64, 64]]],
     ),
     # None can be made, none are there, and no mount would honor them.
     "no devices and no setuid files": (
@@ -296,6 +298,8 @@ VALUES = [
     "mmap(None, 4096, 3, 0x21, -1, 0)",  # MAP_SHARED, MAP_ANONYMOUS
     "mmap(None, 4096, 3, 0x23, -1, 0)",  # MAP_SHARED_VALIDATE
     "mmap(None, 4096, 3, 0x40022, -1, 0)",  # MAP_HUGETLB, MAP_PRIVATE
+    "setrlimit(4, bytes(16))",  # RLIMIT_CORE
+    "prlimit(0, 4, bytes(16), None)",
     "socketpair(30, 5, 0, 0)",  # AF_TIPC, whose module the kernel would load
 ]
 """The rest of the same calls is what programs need."""

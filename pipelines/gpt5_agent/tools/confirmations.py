@@ -71,14 +71,16 @@ _ROW_GOES_ON = re.compile("s?(?![a-z])")
 """What follows a capital that begins no word; an `s` is that of a plural."""
 
 _TARGET_WORD = re.compile(
-    "(?:account|address|b?cc|beneficiary|branch|bucket|channel|collection|contact|"
-    "customer|database|dest|destination|device|directory|domain|email|file|filename|"
-    "folder|group|host|iban|id|index|key|link|member|mobile|name|number|path|payee|phone|"
-    "project|receiver|recipient|repo|repository|room|schema|server|table|target|team|"
-    "title|uri|url|user|username|wallet|workspace)(?:e?s)?|"
+    "(?:(?:account|address|b?cc|beneficiary|branch|bucket|calendar|channel|collection|"
+    "contact|customer|database|dest|destination|device|directory|domain|email|endpoint|"
+    "file|folder|group|hook|host|iban|id|index|issue|key|link|member|mobile|name|number|"
+    "org|organization|path|payee|phone|project|queue|receiver|recipient|repo|repository|"
+    "room|schema|server|sheet|site|table|target|team|tenant|ticket|title|topic|uri|url|"
+    "user|wallet|web|workspace)(?:e?s)?)+|"
     "to|addressees?|beneficiaries|directories|indices|repositories"
 )
-"""Words in the name of an argument that says what a tool works on, or who gets it."""
+"""Words in the name of an argument that says what a tool works on, or who gets it; some
+write them as one, like `emailaddress`."""
 
 
 def _find_target(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -150,8 +152,9 @@ def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequest
         target = _find_target(arguments)
         condition = f"with {one_line_json(target)}" if target else "with any arguments"
         text = f"Make every call of {name} in this chat, {condition}."
-        # The card has to show it as it is.
-        if len(text) <= _MAX_COVERAGE_CHARACTERS and text == with_escapes(text):
+        # The card has to show it as it is: it makes one space of several.
+        is_shown = text == with_escapes(text) and "  " not in text
+        if is_shown and len(text) <= _MAX_COVERAGE_CHARACTERS:
             coverage = text
     return ToolCallRequested(name, arguments, confirmation, warning, coverage)
 

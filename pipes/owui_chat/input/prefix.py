@@ -148,7 +148,7 @@ def sent_instructions(
             message = change_message(context)
             if message:
                 changes[answer_id] = message
-            lines = _changed_lines(lines, context)
+                lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:

@@ -26,9 +26,9 @@ from openai_responses.loop.events import RunDone
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.answers import closing_commentary
 from owui_chat.citations import (
-    OPEN_TRACKING,
     HoldbackBuffer,
     chat_annotations,
+    length_before_tracking,
     strip_tracking,
 )
 from owui_chat.events import AnswerEvent, AnswerReport
@@ -109,7 +109,9 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 index = event.output_index
-                held = self._held.setdefault(index, HoldbackBuffer(OPEN_TRACKING))
+                held = self._held.setdefault(
+                    index, HoldbackBuffer(length_before_tracking)
+                )
                 shown = strip_tracking(held.feed(event.text))
                 if event.kind == "refusal":
                     self._refusals.add(index)

@@ -37,7 +37,7 @@ from openai_responses.transport.stream import (
     PartialImage,
     TextDelta,
 )
-from owui_chat.cards import OPEN_CARD, without_cards
+from owui_chat.cards import certain_length, without_cards
 from owui_chat.citations import HoldbackBuffer, strip_tracking
 from owui_chat.code import code_host_item, replay_code
 from owui_chat.render.chunks import Chunks, host_event, status_chunk
@@ -148,7 +148,7 @@ class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
-        self._held = HoldbackBuffer(OPEN_CARD)
+        self._held = HoldbackBuffer(certain_length)
 
     def render(self, event: RunEvent) -> Chunks:
         match event:

@@ -49,13 +49,23 @@ from owui_chat.render.chunks import Chunk, Chunks, host_event
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # The host makes a call that has `approved` without asking, and asks about one that is
+    # `pending` (utils/tool_approval.py:110 of 0.12.4): neither is the server's to say.
+    shown = {
+        name: item[name] for name in _FIELDS_OF_A_CALL if item.get(name) is not None
+    }
     # A call without a status of `completed`, `failed` or `rejected` is left out of the
     # next turn (utils/misc.py:394 of 0.12.4).
-    shown = {"status": "completed", **_without_secrets(item)}
+    if shown.get("status") not in _STATUSES_OF_A_CALL:
+        shown["status"] = "completed"
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
         shown |= {"type": "function_call", "arguments": text}
     return shown
+
+
+_FIELDS_OF_A_CALL = ("type", "id", "call_id", "name", "arguments", "input", "status")
+_STATUSES_OF_A_CALL = ("in_progress", "incomplete", "failed")
 
 
 def output_host_item(event: ToolOutput) -> Item:

@@ -28,7 +28,7 @@ from openai_responses.transport.stream import (
     TextDelta,
 )
 from owui_chat.answers import closing_commentary
-from owui_chat.cards import OPEN_CARD, without_cards
+from owui_chat.cards import certain_length, without_cards
 from owui_chat.citations import HoldbackBuffer
 from owui_chat.closing_line import AnswerFigures, closing_line
 from owui_chat.code import CODE_CARD
@@ -88,6 +88,10 @@ _MOST_ENDS = 2
 _MOST_STATUS_LINES = 200
 """Of an answer. For each the host writes the message with all its lines, and the chat
 (models/chats.py:1417 of 0.12.4)."""
+_MOST_STATUS_CHARACTERS = 1_000_000
+"""Of all of them; the addresses of one search may have 800,000."""
+_LONGEST_STATUS_LINE = 2_000
+"""Characters. A server names tools and writes queries; ours are shorter."""
 _FEW_ARGUMENTS = 500
 """Characters. A card shows arguments to those who open it while they are written. Each
 event costs the host what a text does, and the end of a call has all of them."""
@@ -103,7 +107,7 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
-    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(certain_length))
     """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
@@ -166,6 +170,7 @@ class NativeRenderer:
         self._next_marker = ""
         self._has_ended = False
         self._status_lines = 0
+        self._status_size = 0
         self._notes = 0
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
@@ -186,8 +191,13 @@ class NativeRenderer:
         self._has_ended = self._has_ended or isinstance(event, RunDone)
         for chunk in self._chunks_of(event):
             if "event" in chunk and chunk["event"]["type"] == "status":
+                status = chunk["event"]["data"]
+                status["description"] = status["description"][:_LONGEST_STATUS_LINE]
                 self._status_lines += 1
-                if self._status_lines > _MOST_STATUS_LINES and not self._has_ended:
+                self._status_size += len(str(status))
+                is_much = self._status_lines > _MOST_STATUS_LINES
+                is_much = is_much or self._status_size > _MOST_STATUS_CHARACTERS
+                if is_much and not self._has_ended:
                     continue
             yield chunk
 

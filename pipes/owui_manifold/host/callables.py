@@ -44,7 +44,7 @@ def tool_secrets(wrapped: object) -> list[str]:
     """
     toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
     given = getattr(wrapped, "__extra_params__", None)
-    secrets: list[str] = []
+    secrets: dict[str, None] = {}
     for valves in (
         getattr(toolkit, "valves", None),
         value_at(given, "__user__", "valves"),
@@ -58,12 +58,21 @@ def tool_secrets(wrapped: object) -> list[str]:
             extra = getattr(fields.get(name), "json_schema_extra", None)
             is_hidden = value_at(extra, "input", "type") == "password"
             is_secret = is_hidden or bool(_NAMES_SECRET.search(str(name)))
-            secrets += _secrets_in(value, _LEVELS_OF_A_VALVE, is_secret=is_secret)
-    return secrets
+            for text in _secrets_in(value, _LEVELS_OF_A_VALVE, is_secret=is_secret):
+                # Users choose how many theirs has, and of which length; each line of the
+                # log is searched for all of them.
+                for start in range(0, len(text), _PIECE_OF_A_SECRET):
+                    secrets[text[start : start + _PIECE_OF_A_SECRET]] = None
+                    if len(secrets) == _MOST_SECRETS:
+                        return list(secrets)
+    return list(secrets)
 
 
 _LEVELS_OF_A_VALVE = 5
 """Of a valve: a table of accounts has three."""
+_MOST_SECRETS = 100
+_PIECE_OF_A_SECRET = 2_000
+"""Characters. Keys are shorter; a file of certificates is hidden in pieces."""
 
 
 def _secrets_in(value: object, levels: int, *, is_secret: bool) -> Iterator[str]:

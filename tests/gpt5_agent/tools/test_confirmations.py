@@ -206,6 +206,11 @@ def test_question_has_the_form_of_the_host_s_card() -> None:
         ({"chatIDs": [7]}, 'with {"chatIDs": [7]}.'),
         ({"path1": "/a"}, 'with {"path1": "/a"}.'),
         ({"path": "/a" * 200}, ""),
+        ({"path": "/a  b"}, ""),
+        (
+            {"emailaddress": "eve", "webhookUrl": "x"},
+            'with {"emailaddress": "eve", "webhookUrl": "x"}.',
+        ),
     ],
 )
 def test_approval_for_the_chat_says_what_it_covers(

@@ -163,7 +163,7 @@ def test_r24_other_files_are_stored_for_the_user() -> None:
         ("no-ending", b"rain"),
         ("empty", b""),
     ]
-    links = ["[a_note\\[1\\].txt]", "[file]", "[no-ending]", "[empty]"]
+    links = ["[a_note&#91;1&#93;.txt]", "[file]", "[no-ending]", "[empty]"]
     notes = [f"{link}(/files/{number})" for number, link in enumerate(links, 1)]
     assert outcome.card == {"notes": notes}
     for file in (

@@ -668,6 +668,17 @@ def test_items_of_the_page_have_no_secret_and_no_null(
     assert not {"encrypted_content", "caller"} & host_item.keys()
 
 
+@pytest.mark.parametrize("status", ["pending", "queued", "requires_approval", ["x"]])
+def test_server_says_nothing_about_the_approval_of_a_call(status: object) -> None:
+    """The host would make a call that is `approved` without asking."""
+    made = {**call("1"), "status": status, "approved": True}
+    chunks, items = on_page(run_of(made))
+
+    [shown] = [item for item in items if item["type"] == "function_call"]
+    assert shown["status"] in ("completed", "incomplete")
+    assert "approved" not in json.dumps(chunks)
+
+
 def test_status_lines_without_an_end() -> None:
     """For each the host writes the message with all of them; the last one still comes."""
     lists: list[Item] = [
@@ -680,3 +691,17 @@ def test_status_lines_without_an_end() -> None:
     lines = [line["description"] for line in host_events(chunks, "status")]
     assert lines[:-1] == ["crm offers 0 tools."] * 200
     assert lines[-1].startswith("Finished in ")
+
+
+def test_long_status_lines_are_few() -> None:
+    """A server chooses queries and addresses of any length."""
+    pages = [{"url": f"https://e.example/{n:03900}"} for n in range(150)]
+    action = {"type": "search", "queries": ["q" * 1_000_000], "sources": pages}
+    search = {"type": "web_search_call", "status": "completed", "action": action}
+    searches = [{**search, "id": f"ws_{n}"} for n in range(9)]
+
+    chunks, _ = on_page(run_of(*searches, message("m", "Rain.")))
+
+    first, last = host_events(chunks, "status")
+    assert len(first["description"]) == 2_000
+    assert last["description"].startswith("Finished in ")

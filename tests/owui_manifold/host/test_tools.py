@@ -26,6 +26,7 @@ from openai_responses.loop.tools import (
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.call.context import Caller, PipeMemory
 from owui_manifold.call.valves import Valves
+from owui_manifold.host.callables import tool_secrets
 from owui_manifold.host.threads import UserThreads
 from owui_manifold.host.tools import HostTools, long_running_tools
 from owui_manifold.prepare.toolset import tool_user
@@ -598,6 +599,23 @@ async def test_keys_that_an_exception_may_quote_are_hidden(
 
     of_toolkit = ["key-1", "token-1", "pat-1", "hook-1", "head-1", "a-1", "a-2"]
     assert hidden == [*of_toolkit, "t-1", "t-2", "word-1"]
+
+
+async def test_secrets_of_a_user_have_a_limit() -> None:
+    """Each is searched for in each line of the log: 8,000 took nine seconds."""
+
+    class Toolkit:
+        async def look(self, city: str, __user__: Json) -> str:
+            raise RuntimeError(city)
+
+    long = "".join(f"{number:04}" for number in range(1_000))
+    valves = {"key": long, "tokens": [f"token-{number}" for number in range(8_000)]}
+    look = host_callable(Toolkit().look, __user__={"valves": valves, "id": "user-1"})
+
+    secrets = tool_secrets(look)
+
+    assert secrets[:2] == [long[:2_000], long[2_000:]]
+    assert len(secrets) == 100
 
 
 async def test_host_without_the_function_fails_the_call(host: StandInHost) -> None:
