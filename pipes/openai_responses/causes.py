@@ -47,6 +47,17 @@ LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 STREAM_CUT = "stream_cut"
 """Our word for a stream that broke between a gateway and the server behind it."""
+_CUT_CODES = frozenset(
+    {
+        "stream_read_error",  # sub2api (its issue 6506)
+        "upstream_disconnect",  # Kilo's gateway, as the type
+        "upstream_stream_interrupted",  # grok2api, and others
+        "upstream_stream_incomplete",
+        "provider_disconnected",  # macprovider
+        "stream_truncated",
+    }
+)
+"""Codes and types of gateways for that."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -343,11 +354,13 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
-    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    # CLIProxyAPI, with the type of a wrong request (its issues 5931, 2986), also through
+    # LiteLLM (earendil-works/pi 9736); sub2api (its issue 2250), LLM-Rosetta (its issue
+    # 481); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
     (
-        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
-        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: |empty_stream: )?"
+        r"(?:(?:upstream )?stream (?:disconnected|closed|ended) (?:before|without)\b"
+        r"|\S{1,40} closed the responses stream before any terminal event"
         r"|Response payload is not completed\b)",
         STREAM_CUT,
     ),
@@ -400,6 +413,8 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
+    if error.is_any_of(_CUT_CODES):
+        return STREAM_CUT
     text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)

@@ -419,6 +419,9 @@ CUT_ELSEWHERE = (
     "event (response.completed, response.incomplete or response.failed)",
     "Response payload is not completed: <TransferEncodingError: 400, message='Not "
     "enough data to satisfy transfer length header.'>",
+    # sub2api; CLIProxyAPI
+    "Upstream stream ended without a terminal response event",
+    "empty_stream: upstream stream closed before first payload",
 )
 
 
