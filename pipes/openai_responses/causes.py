@@ -203,6 +203,8 @@ def refusal_words(
     words = [*codes, _find_attachment(error)]
     if status in (400, 422) and error.param in STRICT_LACKS:
         words.append(REFUSED_SAFEGUARD)
+    if status in (400, 422) and error.param == "model":
+        words.append("model_not_found")
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".
@@ -276,7 +278,8 @@ _PHRASES = (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
-        # DashScope; OpenRouter.
+        # DeepSeek; DashScope; OpenRouter.
+        r"|\bsupported API model names are\b"
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
@@ -392,8 +395,9 @@ _CERTAIN_PHRASES = (
         # 403, code "The caller does not have permission to execute the specified
         # operation" (theopenco/llmgateway 1785)
         r"\AContent violates usage guidelines"
-        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        # DeepSeek, MiniMax, Moonshot: with the code of any refusal, or with none
         r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        r"|\brequest was rejected because it was considered high risk\b"
         # LiteLLM's guardrails (`guardrail_hooks`), as a 400
         r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,

@@ -372,6 +372,8 @@ NO_MODEL = (
     "The model 'x/y' has reached its end of life on 2026-07-27T00:00:00Z and is no "
     "longer available.",
     "Function '23d4f03a-b8a6': Not found for account 'BDnmPUMI2eN_Liw2'",
+    "The supported API model names are deepseek-v4-pro or deepseek-v4-flash, but you "
+    "passed gpt-5.2.",
     "The model x is an image model and is therefore not available on this endpoint.",
     "This model is not supported by the Responses API.",
     "model m does not support Responses API.",
@@ -393,6 +395,7 @@ OTHER_WORDS = {
     "The response was filtered due to the prompt triggering Azure OpenAI's content "
     "management policy.": "content filter",
     "litellm.ContentPolicyViolationError: AzureException": "content filter",
+    "The request was rejected because it was considered high risk": "content filter",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
     "Invalid `model`. Use `claw` or `claw/<agentId>`.": "Choose another model",
@@ -531,7 +534,8 @@ def test_redirect_is_about_the_address() -> None:
 @pytest.mark.parametrize(
     ("status", "error", "words", "settings"),
     [
-        (400, ApiError(param="model"), "with HTTP 400 at model.", ()),
+        (400, ApiError(param="input"), "with HTTP 400 at input.", ()),
+        (400, ApiError("unsupported_value", param="model"), "Choose another model", ()),
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),

@@ -591,9 +591,10 @@ def _may_be_about_chat(
         is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    stays = is_too_long or word == "model_not_found"
     # A parameter that guards stays, and with it the refusal.
     guards = GUARDS & refusal.sent.payload.keys()
-    if not is_unclear or is_too_long or outer_name(refusal.parameter) in guards:
+    if not is_unclear or stays or outer_name(refusal.parameter) in guards:
         return False
     # A 404, also of a bridge in a stream: is the address or the model wrong?
     is_missing = status == 404 or error.status == 404

@@ -510,6 +510,7 @@ def test_guard_that_was_not_sent_is_not_the_cause(error: ApiError) -> None:
         (ApiError("insufficient_quota"), 429),
         (ApiError("server_error", message="Try 'web_search' later."), 500),
         (ApiError("model_not_found", param="model"), 404),
+        (words("The requested model 'gpt-9' does not exist."), 400),
         (ApiError("context_length_exceeded", param="input"), 400),
         (ApiError(param="input[0].content"), 401),
         (words("Not found"), 404),
