@@ -201,7 +201,7 @@ def refusal_words(
         about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
-    if status in (400, 422) and error.param in STRICT_LACKS:
+    if error.param in STRICT_LACKS:
         words.append(REFUSED_SAFEGUARD)
     if status in (400, 422) and error.param == "model":
         words.append("model_not_found")

@@ -365,8 +365,11 @@ def read_api_error(wire: object) -> ApiError:
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
+    own_code = _read_code(fields, message, kind, as_text(exact))
+    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+        kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
-        code=_read_code(fields, message, kind, as_text(exact)),
+        code=own_code,
         type=kind,
         param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
@@ -381,6 +384,7 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_REFUSED_STATUS = re.compile("4[0-9]{2}")
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
     r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",

@@ -1,5 +1,6 @@
 """Every ending has a message of ours, and none of the server's."""
 
+import json
 import re
 import string
 from collections.abc import Iterator, Mapping
@@ -531,11 +532,22 @@ def test_redirect_is_about_the_address() -> None:
     assert ending.fault.settings == ("base_url",)
 
 
+_BEHIND = {"message": "The request is not supported by this model.", "code": 400}
+UPSTREAM_400 = {"message": json.dumps({"error": {**_BEHIND, "type": "upstream_error"}})}
+_OF_MANTLE = {"param": "safety_identifier", "message": "Unsupported parameter."}
+SAFEGUARD_500 = {
+    "message": "litellm.APIConnectionError: APIConnectionError: Bedrock_mantleException "
+    f"- {json.dumps({'error': _OF_MANTLE})}"
+}
+
+
 @pytest.mark.parametrize(
     ("status", "error", "words", "settings"),
     [
         (400, ApiError(param="input"), "with HTTP 400 at input.", ()),
         (400, ApiError("unsupported_value", param="model"), "Choose another model", ()),
+        (400, read_api_error(UPSTREAM_400), "request with HTTP 400.", ()),
+        (500, read_api_error(SAFEGUARD_500), "a safeguard", ("compatibility",)),
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),
