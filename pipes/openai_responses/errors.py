@@ -386,7 +386,8 @@ def read_api_error(wire: object) -> ApiError:
 
 _REFUSED_STATUS = re.compile("4[0-9]{2}")
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
+    r"(?:parameter|argument|field)s?(?:\(s\))?:? "
     r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )

@@ -78,8 +78,9 @@ _PARAMETER_IN_WORDS = re.compile(
 _PATH_IN_FRONT = re.compile(r"([a-z_]{2,40}(?:\.\w{1,64}){0,12}): ")
 """How servers of Node.js begin that tell what Zod found as a text (OpenClaw 2026.9)."""
 _LACKING_PARAMETER = re.compile(
-    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
-    rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
+    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577); a small
+    # server (carloslfu/slotstream 19).
+    rf"\bunsupported (?:parameter|request field)s?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported|[\"'`]{_NAME}[\"'`] not permitted\b"
@@ -351,6 +352,17 @@ class Refusal:
         if self.error.is_relayed:
             return ""
         return self.error.param or ""
+
+    @property
+    def blames_what_was_not_sent(self) -> bool:
+        """Whether `param` is a parameter that the request never had.
+
+        Then a gateway has added it, or its server; the next one may not (of the backend
+        of Codex four of five such requests are answered if they are sent again:
+        NousResearch/hermes-agent 90257).
+        """
+        named = self.error.param or ""
+        return named.isidentifier() and named not in self.sent.asked
 
     @property
     def is_unknown(self) -> bool:

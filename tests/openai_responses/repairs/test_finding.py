@@ -444,6 +444,7 @@ VALUE = parameter("top_p", 0.5)
         ("deepseek-reasoner does not support the parameter `top_p`", TOP_P),
         ("Validation: Unsupported parameter(s): truncation", TRUNCATION),
         ("Unsupported parameters: include, truncation", INCLUDE),
+        ("unsupported request field(s): top_p", TOP_P),
         ('JSON parse error: Unrecognized field "include" (class x)', INCLUDE),
         ("The parameter `top_p` is not supported by this model.", VALUE),
         # Anthropic's and Kimi's are about one value, which is left out alone.
