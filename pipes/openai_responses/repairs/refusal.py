@@ -67,7 +67,7 @@ _PARAMETER_IN_WORDS = re.compile(
     rf"|\binvalid {_NAME}: only \d"
     # Groq (Alishahryar1/free-claude-code 1348), DashScope (VicBilibily/GCMP 384);
     # gateways; Volcengine.
-    rf"|[`']{_NAME}[`'] must be one of\b"
+    rf"|[`']{_NAME}[`'] must be one of\b|\A{_NAME} must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
     # OpenAI in Chat Completions, behind Copilot (kaitranntt/ccs 344).
     rf"|\bunsupported value: '{_NAME}' does not support\b"
@@ -108,7 +108,7 @@ _REASONING_VALUE = re.compile(
 OpenAI in Chat Completions (aaif-goose/goose 9825); Volcengine, next to a gateway's own
 switch (RooCodeInc/Roo-Code 11395)."""
 _LISTED_VALUES = re.compile(
-    r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
+    r"\b(?:supported values are|must be one of): ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
 """A list without quotation marks."""
 _OTHER_NAMES = {

@@ -291,6 +291,10 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "high, medium, low.",
             ReplaceEffort("none", "low"),
         ),
+        (
+            "reasoning_effort must be one of: no_think, low, high",
+            ReplaceEffort("none", "low"),
+        ),
         # To think as usual is not to think least.
         (
             "`reasoning_effort` must be one of `minimal` or `default`",
