@@ -498,14 +498,19 @@ _CODES_OF_WORDS = (
     ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
-_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+_RESET_FIELDS = (
+    "retry_after",
+    "retry_after_seconds",
+    "resets_in_seconds",
+    "reset_seconds",
+)
 
 
 def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """Return what an error says of the time to wait, for want of a header.
 
     OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
-    are those of OmniRoute and of Codex's own server.
+    are those of OmniRoute, of Codex's own server, and of CLIProxyAPI (its issue 4724).
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     values.append(headers.get("X-RateLimit-Reset"))
