@@ -334,6 +334,13 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
+    front = _WORDS_IN_FRONT.match(message)
+    if front:
+        message = message[front.end() :]
+        own_type = fields.get("type")
+        fields = {**fields, "type": None if own_type == "proxy_error" else own_type}
+        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
+            fields["code"] = None if fields["type"] else front[1]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -385,6 +392,11 @@ def read_api_error(wire: object) -> ApiError:
 
 
 _REFUSED_STATUS = re.compile("4[0-9]{2}")
+_WORDS_IN_FRONT = re.compile(
+    r"CC Switch local proxy failed while handling .{1,400}?"
+    r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
+)
+"""What CC Switch writes in front of a server's words (farion1231/cc-switch 7261)."""
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -719,6 +731,11 @@ def _inner_error(text: str) -> ApiError | None:
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
+    printed = _PRINTED_BYTES.match(text[:_MAX_INNER_BODY], max(begin - 2, 0))
+    if printed:
+        with suppress(ValueError, SyntaxError):
+            written = ast.literal_eval(printed[0]).decode("utf-8", errors="replace")
+            text = text[:begin] + written
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
@@ -804,6 +821,8 @@ _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 _MAX_PRINTED = 4000
 _PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_PRINTED_BYTES = re.compile(r"b'(?:[^'\\\n]|\\.)*+'")
+"""How LiteLLM passes on a body of Vertex AI (BerriAI/litellm 18442)."""
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""

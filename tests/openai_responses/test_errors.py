@@ -262,6 +262,16 @@ def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
     assert error.is_relayed is is_relayed
 
 
+def test_gateway_prints_the_bytes_of_a_body() -> None:
+    """LiteLLM, of Vertex AI."""
+    body = json.dumps({"error": {**INNER, "message": "It's an é."}}, indent=1)
+    printed = (
+        f"litellm.BadRequestError: Vertex_aiException - {body.encode()!r}. Group=g"
+    )
+    error = read_api_error({"error": {"message": printed, "code": "400"}})
+    assert error[:4] == ("bad", "t", "input[3]", "It's an é.")
+
+
 def test_gateway_repeats_words_next_to_a_code() -> None:
     """Such a body, xAI's, is in the message of LiteLLM (1.106.2 and 1.110.2)."""
     body = json.dumps(
