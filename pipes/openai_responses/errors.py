@@ -429,7 +429,7 @@ def _read_code(
         case "invalid_prompt" if exact:
             return exact
         case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
-            return "invalid_request"
+            word = "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
@@ -464,10 +464,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
-    # Anthropic behind a gateway, of one image of many
+    # Anthropic behind a gateway, of one image of many; MiniMax (NousResearch/hermes-agent
+    # 76039)
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
-        r"|At least one of the image dimensions)",
+        r"|At least one of the image dimensions)"
+        r"|\A(?:invalid params, )?media exceeds size limit\b",
         "image_too_large",
     ),
     # Whatever else it says of an image or a file, by its own place of it: of a format, of

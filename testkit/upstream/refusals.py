@@ -593,6 +593,9 @@ OpenRouter's code for what MiniMax refused | 400
     (2013)","code":"invalid_prompt"}}
     => The model's server rejected the request with HTTP 400 (invalid_request). An
     administrator can find the details in the log.
+MiniMax's large image | 400 | image
+    {"error":{"message":"media exceeds size limit: max 10485760 bytes
+    (2013)","code":"invalid_prompt"}}
 Cloudflare, of a server that took too long | 524
     <nginx example.com | 524: A timeout occurred>
     => The model's server did not answer a gateway in front of it in time (HTTP 524). Try
