@@ -92,6 +92,12 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
     rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model"
+    # Databricks (leonardovida/duckdb-ai 85); Zod 3 (musistudio/claude-code-router 1410);
+    # checks of a schema (openai/openai-node 1161), and of arguments, in Python.
+    rf"|\bdoes not support the [\"'`]?{_NAME}[\"'`]? parameter\b"
+    rf"|\bunrecognized key\(s\) in object: '{_NAME}'"
+    rf"|\badditional properties are not allowed \('{_NAME}'"
+    rf"|\bgot an unexpected keyword argument '{_NAME}'"
     # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
     rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,

@@ -449,6 +449,10 @@ VALUE = parameter("top_p", 0.5)
         ("Validation: Unsupported parameter(s): truncation", TRUNCATION),
         ("Unsupported parameters: include, truncation", INCLUDE),
         ("unsupported request field(s): top_p", TOP_P),
+        ("Model eu.x does not support the top_p parameter.", TOP_P),
+        ("Unrecognized key(s) in object: 'include', 'top_p'", INCLUDE),
+        ("Additional properties are not allowed ('top_p' was unexpected)", TOP_P),
+        ("Responses.create() got an unexpected keyword argument 'top_p'", TOP_P),
         ('JSON parse error: Unrecognized field "include" (class x)', INCLUDE),
         ("The parameter `top_p` is not supported by this model.", VALUE),
         # Anthropic's and Kimi's are about one value, which is left out alone.
