@@ -204,7 +204,7 @@ _SEES_NOTHING = (
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
     # DashScope, of a model that reads texts alone; a gateway to such.
-    r"|The error info is \[Unexpected item type in content"
+    r"|Unexpected item type in content"
     r"|image blocks are not supported"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -419,7 +419,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
         r"|schema produces a constraint that has too many states"
         r"|invalid decoding guidance syntax|invalid function format: unhashable"
-        r"|is not a valid moonshot flavored json schema",
+        r"|is not a valid moonshot flavored json schema"
+        r"|JSON Schema not supported: could not understand",
         [PlainSchemas(), LeaveOutFunctions()],
     ),
     (
