@@ -337,10 +337,11 @@ def read_api_error(wire: object) -> ApiError:
     front = _WORDS_IN_FRONT.match(message)
     if front:
         message = message[front.end() :]
-        own_type = fields.get("type")
-        fields = {**fields, "type": None if own_type == "proxy_error" else own_type}
+        own = fields.get("type")
+        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
+        fields = {**fields, "type": own}
         if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
-            fields["code"] = None if fields["type"] else front[1]
+            fields["code"] = None if own else front[1]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -395,8 +396,10 @@ _REFUSED_STATUS = re.compile("4[0-9]{2}")
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
+    r"|Error from provider \(Console[\w ]{0,20}\): "
 )
-"""What CC Switch writes in front of a server's words (farion1231/cc-switch 7261)."""
+"""What CC Switch and OpenCode's gateway write in front of a server's words
+(farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -797,11 +800,11 @@ Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
     r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
-    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    r"|\[([45]\d{2}|1\d{3}|invalid_\w{4,40})\] (?=\S)(.*))",
     re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
-(anomalyco/opencode 50818).
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway,
+also with a code (anomalyco/opencode 50818, 44384, 48864).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """

@@ -536,6 +536,16 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
     assert read_api_error(error).code == code
 
 
+CONSOLE = "Error from provider (Console Go): "
+
+
+def test_type_for_anything_in_front_of_words_says_nothing() -> None:
+    """OpenCode's gateway calls each rejection so, with HTTP 400."""
+    message = f"{CONSOLE}Upstream request failed"
+    error = read_api_error({"error": {"type": "server_error", "message": message}})
+    assert error == ApiError(message="Upstream request failed")
+
+
 @pytest.mark.parametrize(
     ("code", "message", "expected"),
     [
@@ -546,6 +556,13 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
         ("own", "Error code: 400 - No.", ("own", "Error code: 400 - No.", False)),
         (None, "Run failed: Error code: 401 - No.", ("401", "No.", True)),
         (None, "Upstream request failed: [400] No.", ("400", "No.", True)),
+        (None, f"{CONSOLE}Upstream request failed: [404] No.", ("404", "No.", True)),
+        (None, f"{CONSOLE}Upstream request failed: [1210] No.", ("1210", "No.", True)),
+        (
+            None,
+            f"{CONSOLE}Upstream request failed: [invalid_request_error] No.",
+            ("invalid_request_error", "No.", True),
+        ),
         (None, '"Error code: 400 - x"', (None, '"Error code: 400 - x"', False)),
     ],
 )
