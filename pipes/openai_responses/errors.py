@@ -501,6 +501,8 @@ _CODES_OF_WORDS = (
         r"|Image does not match the provided media))",
         "invalid_image_format",
     ),
+    # Moonshot, with a status of 400 (MoonshotAI/kimi-code 476)
+    (r"\Atotal message size \d{1,12} exceeds limit \d", "request_too_large"),
     # OpenAI, without a code
     (r"\AThe file type you uploaded is not supported", "unsupported_file"),
     # Google, with a status of 400
