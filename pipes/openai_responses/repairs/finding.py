@@ -245,11 +245,13 @@ the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = (
-    # Anthropic; vLLM; SGLang.
+    # Anthropic; vLLM; SGLang; OpenRouter (openclaw/openclaw 85921).
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
     r" tokens from the input"
+    r"|context length is (\d{1,8}) tokens\. However, you requested about (\d{1,8}) "
+    r"tokens \([^()\n]{0,80}?\b(\d{1,8}) in the output\)"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16
@@ -814,8 +816,9 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
     room = refusal.says(_ROOM_LEFT)
     if room:
-        *_, first, second = [int(number) for number in room.groups() if number]
+        first, second, *output = [int(number) for number in room.groups() if number]
         left = second - first if room["window"] else first - second
+        left += sum(output)
         if left >= _LEAST_OUTPUT:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
     effort = value_digest(refusal.sent.payload, "reasoning.effort")

@@ -1482,6 +1482,13 @@ def test_field_that_the_servers_code_missed(
             3096,
             False,
         ),
+        (
+            "This endpoint's maximum context length is 262144 tokens. However, you "
+            "requested about 284283 tokens (8963 of text input, 13176 of tool input, "
+            "262144 in the output).",
+            240_005,
+            False,
+        ),
         ("max_tokens (current value: 99999) must be between 0 and 8192", 8192, True),
         ("max_tokens for `llama` must be less than or equal to 8000", 8000, True),
         (
@@ -1502,9 +1509,9 @@ def test_longer_answer_than_the_model_can_write(
     message: str, most: int, is_lasting: bool
 ) -> None:
     """The guard is lowered, never raised, and not below what the API takes."""
-    tried = find(words(message), max_output_tokens=99_999)
+    tried = find(words(message), max_output_tokens=999_999)
     assert (tried.repair, tried.is_lasting) == (LowerLimit(most), is_lasting)
-    body = asking(max_output_tokens=99_999, repairs=(tried.repair,)).payload()
+    body = asking(max_output_tokens=999_999, repairs=(tried.repair,)).payload()
     assert body["max_output_tokens"] == most
     for lower in ({}, {"max_output_tokens": 16}):
         other = tried_after(words(message), **lower)
