@@ -380,10 +380,15 @@ _CERTAIN_PHRASES = (
     # llama.cpp, of a chat that its model's template does not take, as a 500
     (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
-    # provider; Azure; Workers AI; new-api
+    # provider; Azure; Workers AI; new-api; Novita; Z.AI; Google. As a 502 of gateways, or in
+    # a stream: Codex's own server (openai/codex 43368, 44441), xAI
     (
         r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
-        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和"
+        r"|\A(?:server overload\b|The service may be temporarily overloaded\b"
+        r"|No capacity available for model\b|We're currently experiencing high demand\b"
+        r"|(?:Our servers are|Selected model is|The model is)(?: currently)? "
+        r"(?:overloaded|at capacity)\b)",
         "server_is_overloaded",
     ),
     # Ollama, LM Studio
@@ -395,6 +400,8 @@ _CERTAIN_PHRASES = (
         # 403, code "The caller does not have permission to execute the specified
         # operation" (theopenco/llmgateway 1785)
         r"\AContent violates usage guidelines"
+        # Anthropic, as a 400 (anthropics/claude-code 50008)
+        r"|\AOutput blocked by content filtering policy"
         # DeepSeek, MiniMax, Moonshot: with the code of any refusal, or with none
         r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
         r"|\brequest was rejected because it was considered high risk\b"

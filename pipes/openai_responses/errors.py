@@ -665,6 +665,7 @@ _SAME_CODES = {
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
+    "no_capacity": "server_is_overloaded",  # in a stream (can1357/oh-my-pi 6503)
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 _CODES_OF_ZHIPU = {
@@ -672,6 +673,7 @@ _CODES_OF_ZHIPU = {
     "1211": "model_not_found",
     "1261": "context_length_exceeded",
     "1301": CONTENT_FILTER,
+    "1305": "server_is_overloaded",
     # Limits of a plan, of hours, a week or a month; a plan that has ended
     "1308": "usage_limit_reached",
     "1309": "usage_limit_reached",

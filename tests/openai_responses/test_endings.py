@@ -392,7 +392,18 @@ OTHER_WORDS = {
     "Invalid 'input': array too long. Expected an array": "longer than the model can",
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
-    "Selected model is at capacity. Please try a different model.": "is overloaded",
+    **dict.fromkeys(
+        (
+            "Selected model is at capacity. Please try a different model.",
+            "The model is currently at capacity due to high demand.",
+            "server overload, please try again later",
+            "The service may be temporarily overloaded, please try again later",
+            "No capacity available for model gemini-3-flash-preview on the server",
+            "We're currently experiencing high demand, which may cause temporary errors.",
+        ),
+        "is overloaded",
+    ),
+    "Output blocked by content filtering policy": "content filter",
     "The response was filtered due to the prompt triggering Azure OpenAI's content "
     "management policy.": "content filter",
     "litellm.ContentPolicyViolationError: AzureException": "content filter",
@@ -534,6 +545,10 @@ def test_redirect_is_about_the_address() -> None:
 
 _BEHIND = {"message": "The request is not supported by this model.", "code": 400}
 UPSTREAM_400 = {"message": json.dumps({"error": {**_BEHIND, "type": "upstream_error"}})}
+OVERLOADED_502 = {
+    "message": "Our servers are currently overloaded. Please try again later.",
+    "type": "upstream_error",
+}
 _OF_MANTLE = {"param": "safety_identifier", "message": "Unsupported parameter."}
 SAFEGUARD_500 = {
     "message": "litellm.APIConnectionError: APIConnectionError: Bedrock_mantleException "
@@ -548,6 +563,7 @@ SAFEGUARD_500 = {
         (400, ApiError("unsupported_value", param="model"), "Choose another model", ()),
         (400, read_api_error(UPSTREAM_400), "request with HTTP 400.", ()),
         (500, read_api_error(SAFEGUARD_500), "a safeguard", ("compatibility",)),
+        (502, read_api_error(OVERLOADED_502), "is overloaded", ()),
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),

@@ -208,7 +208,7 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
             "insufficient_quota",
         ),
         ("another_code", "another_code"),
-        ("NoCapacity", "server_is_overloaded"),
+        ("NoCapacity no_capacity 1305", "server_is_overloaded"),
     ],
 )
 def test_codes_of_other_servers_mean_openais(codes: str, openais: str) -> None:
