@@ -47,6 +47,17 @@ LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 STREAM_CUT = "stream_cut"
 """Our word for a stream that broke between a gateway and the server behind it."""
+_CUT_CODES = frozenset(
+    {
+        "stream_read_error",  # sub2api (its issue 6506)
+        "upstream_disconnect",  # Kilo's gateway, as the type
+        "upstream_stream_interrupted",  # grok2api, and others
+        "upstream_stream_incomplete",
+        "provider_disconnected",  # macprovider
+        "stream_truncated",
+    }
+)
+"""Codes and types of gateways for that."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -190,8 +201,10 @@ def refusal_words(
         about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
-    if status in (400, 422) and error.param in STRICT_LACKS:
+    if error.param in STRICT_LACKS:
         words.append(REFUSED_SAFEGUARD)
+    if status in (400, 422) and error.param == "model":
+        words.append("model_not_found")
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".
@@ -265,7 +278,8 @@ _PHRASES = (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
-        # DashScope; OpenRouter.
+        # DeepSeek; DashScope; OpenRouter.
+        r"|\bsupported API model names are\b"
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
@@ -343,11 +357,13 @@ _CERTAIN_PHRASES = (
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
-    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    # CLIProxyAPI, with the type of a wrong request (its issues 5931, 2986), also through
+    # LiteLLM (earendil-works/pi 9736); sub2api (its issue 2250), LLM-Rosetta (its issue
+    # 481); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
     (
-        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
-        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: |empty_stream: )?"
+        r"(?:(?:upstream )?stream (?:disconnected|closed|ended) (?:before|without)\b"
+        r"|\S{1,40} closed the responses stream before any terminal event"
         r"|Response payload is not completed\b)",
         STREAM_CUT,
     ),
@@ -364,10 +380,15 @@ _CERTAIN_PHRASES = (
     # llama.cpp, of a chat that its model's template does not take, as a 500
     (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
-    # provider; Azure; Workers AI; new-api
+    # provider; Azure; Workers AI; new-api; Novita; Z.AI; Google. As a 502 of gateways, or in
+    # a stream: Codex's own server (openai/codex 43368, 44441), xAI
     (
         r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
-        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和"
+        r"|\A(?:server overload\b|The service may be temporarily overloaded\b"
+        r"|No capacity available for model\b|We're currently experiencing high demand\b"
+        r"|(?:Our servers are|Selected model is|The model is)(?: currently)? "
+        r"(?:overloaded|at capacity)\b)",
         "server_is_overloaded",
     ),
     # Ollama, LM Studio
@@ -379,8 +400,11 @@ _CERTAIN_PHRASES = (
         # 403, code "The caller does not have permission to execute the specified
         # operation" (theopenco/llmgateway 1785)
         r"\AContent violates usage guidelines"
-        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        # Anthropic, as a 400 (anthropics/claude-code 50008)
+        r"|\AOutput blocked by content filtering policy"
+        # DeepSeek, MiniMax, Moonshot: with the code of any refusal, or with none
         r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        r"|\brequest was rejected because it was considered high risk\b"
         # LiteLLM's guardrails (`guardrail_hooks`), as a 400
         r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
@@ -400,6 +424,8 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
+    if error.is_any_of(_CUT_CODES):
+        return STREAM_CUT
     text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)

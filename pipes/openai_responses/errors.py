@@ -334,6 +334,14 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
+    front = _WORDS_IN_FRONT.match(message)
+    if front:
+        message = message[front.end() :]
+        own = fields.get("type")
+        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
+        fields = {**fields, "type": own}
+        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
+            fields["code"] = None if own else front[1]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -365,8 +373,11 @@ def read_api_error(wire: object) -> ApiError:
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
+    own_code = _read_code(fields, message, kind, as_text(exact))
+    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+        kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
-        code=_read_code(fields, message, kind, as_text(exact)),
+        code=own_code,
         type=kind,
         param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
@@ -381,8 +392,17 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_WORDS_IN_FRONT = re.compile(
+    r"CC Switch local proxy failed while handling .{1,400}?"
+    r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
+    r"|Error from provider \(Console[\w ]{0,20}\): "
+)
+"""What CC Switch and OpenCode's gateway write in front of a server's words
+(farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
+    r"(?:parameter|argument|field)s?(?:\(s\))?:? "
     r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
@@ -412,7 +432,7 @@ def _read_code(
         case "invalid_prompt" if exact:
             return exact
         case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
-            return "invalid_request"
+            word = "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
@@ -447,10 +467,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
-    # Anthropic behind a gateway, of one image of many
+    # Anthropic behind a gateway, of one image of many; MiniMax (NousResearch/hermes-agent
+    # 76039)
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
-        r"|At least one of the image dimensions)",
+        r"|At least one of the image dimensions)"
+        r"|\A(?:invalid params, )?media exceeds size limit\b",
         "image_too_large",
     ),
     # Whatever else it says of an image or a file, by its own place of it: of a format, of
@@ -479,6 +501,8 @@ _CODES_OF_WORDS = (
         r"|Image does not match the provided media))",
         "invalid_image_format",
     ),
+    # Moonshot, with a status of 400 (MoonshotAI/kimi-code 476)
+    (r"\Atotal message size \d{1,12} exceeds limit \d", "request_too_large"),
     # OpenAI, without a code
     (r"\AThe file type you uploaded is not supported", "unsupported_file"),
     # Google, with a status of 400
@@ -493,14 +517,19 @@ _CODES_OF_WORDS = (
     ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
-_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+_RESET_FIELDS = (
+    "retry_after",
+    "retry_after_seconds",
+    "resets_in_seconds",
+    "reset_seconds",
+)
 
 
 def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """Return what an error says of the time to wait, for want of a header.
 
     OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
-    are those of OmniRoute and of Codex's own server.
+    are those of OmniRoute, of Codex's own server, and of CLIProxyAPI (its issue 4724).
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     values.append(headers.get("X-RateLimit-Reset"))
@@ -636,6 +665,7 @@ _SAME_CODES = {
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
+    "no_capacity": "server_is_overloaded",  # in a stream (can1357/oh-my-pi 6503)
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 _CODES_OF_ZHIPU = {
@@ -643,6 +673,7 @@ _CODES_OF_ZHIPU = {
     "1211": "model_not_found",
     "1261": "context_length_exceeded",
     "1301": CONTENT_FILTER,
+    "1305": "server_is_overloaded",
     # Limits of a plan, of hours, a week or a month; a plan that has ended
     "1308": "usage_limit_reached",
     "1309": "usage_limit_reached",
@@ -709,6 +740,11 @@ def _inner_error(text: str) -> ApiError | None:
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
+    printed = _PRINTED_BYTES.match(text[:_MAX_INNER_BODY], max(begin - 2, 0))
+    if printed:
+        with suppress(ValueError, SyntaxError):
+            written = ast.literal_eval(printed[0]).decode("utf-8", errors="replace")
+            text = text[:begin] + written
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
@@ -768,11 +804,11 @@ Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
     r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
-    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    r"|\[([45]\d{2}|1\d{3}|invalid_\w{4,40})\] (?=\S)(.*))",
     re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
-(anomalyco/opencode 50818).
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway,
+also with a code (anomalyco/opencode 50818, 44384, 48864).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -794,6 +830,8 @@ _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 _MAX_PRINTED = 4000
 _PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_PRINTED_BYTES = re.compile(r"b'(?:[^'\\\n]|\\.)*+'")
+"""How LiteLLM passes on a body of Vertex AI (BerriAI/litellm 18442)."""
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""

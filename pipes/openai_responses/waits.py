@@ -21,7 +21,7 @@ def seconds_until(reset: float) -> float:
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
+    r"\b(?:try again|retry|resets?) (?:in|after) "
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
     re.IGNORECASE,
 )
@@ -30,7 +30,8 @@ _WAIT_IN_WORDS = re.compile(
 def wait_in_words(text: str) -> float | None:
     """Return the seconds that a message asks to wait, None if it names none.
 
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure), "Your
+    quota will reset after 142h40m7s." (Google's Antigravity).
     """
     match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None

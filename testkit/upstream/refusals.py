@@ -582,11 +582,21 @@ Bedrock's model at another path | 400 | not there
 Z.AI's context behind cc-switch | 502 | too long
     CC Switch local proxy failed while handling Codex endpoint /responses. Provider:
     Zhipu GLM; upstream_status: HTTP 400; cause: Prompt exceeds max length
+OpenRouter's privacy settings behind cc-switch | 404
+    {"error":{"message":"CC Switch local proxy failed while handling Codex endpoint
+    /responses. Provider: x; model: x; upstream_status: HTTP 404; cause: No endpoints
+    found matching your data policy","type":"proxy_error",
+    "code":"cc_switch_upstream_error"}}
+    => The privacy settings of the account at OpenAI allow no provider of this model. An
+    administrator has to change them, or choose another model.
 OpenRouter's code for what MiniMax refused | 400
     {"error":{"message":"invalid params, invalid chat setting
     (2013)","code":"invalid_prompt"}}
     => The model's server rejected the request with HTTP 400 (invalid_request). An
     administrator can find the details in the log.
+MiniMax's large image | 400 | image
+    {"error":{"message":"media exceeds size limit: max 10485760 bytes
+    (2013)","code":"invalid_prompt"}}
 Cloudflare, of a server that took too long | 524
     <nginx example.com | 524: A timeout occurred>
     => A gateway in front of the model's server got no answer in time (HTTP 524). Try

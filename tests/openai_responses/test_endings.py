@@ -1,5 +1,6 @@
 """Every ending has a message of ours, and none of the server's."""
 
+import json
 import re
 import string
 from collections.abc import Iterator, Mapping
@@ -372,6 +373,8 @@ NO_MODEL = (
     "The model 'x/y' has reached its end of life on 2026-07-27T00:00:00Z and is no "
     "longer available.",
     "Function '23d4f03a-b8a6': Not found for account 'BDnmPUMI2eN_Liw2'",
+    "The supported API model names are deepseek-v4-pro or deepseek-v4-flash, but you "
+    "passed gpt-5.2.",
     "The model x is an image model and is therefore not available on this endpoint.",
     "This model is not supported by the Responses API.",
     "model m does not support Responses API.",
@@ -389,10 +392,22 @@ OTHER_WORDS = {
     "Invalid 'input': array too long. Expected an array": "longer than the model can",
     "Invalid 'input[0].content[1].text': string too long.": "longer than the model can",
     "litellm.RateLimitError: RateLimitError: OpenAIException": "rate limit",
-    "Selected model is at capacity. Please try a different model.": "is overloaded",
+    **dict.fromkeys(
+        (
+            "Selected model is at capacity. Please try a different model.",
+            "The model is currently at capacity due to high demand.",
+            "server overload, please try again later",
+            "The service may be temporarily overloaded, please try again later",
+            "No capacity available for model gemini-3-flash-preview on the server",
+            "We're currently experiencing high demand, which may cause temporary errors.",
+        ),
+        "is overloaded",
+    ),
+    "Output blocked by content filtering policy": "content filter",
     "The response was filtered due to the prompt triggering Azure OpenAI's content "
     "management policy.": "content filter",
     "litellm.ContentPolicyViolationError: AzureException": "content filter",
+    "The request was rejected because it was considered high risk": "content filter",
     'litellm.BadRequestError: OpenAIException - {"error": {"code": '
     '"insufficient_quota", "message": "No."}}': "no credit left",
     "Invalid `model`. Use `claw` or `claw/<agentId>`.": "Choose another model",
@@ -419,6 +434,9 @@ CUT_ELSEWHERE = (
     "event (response.completed, response.incomplete or response.failed)",
     "Response payload is not completed: <TransferEncodingError: 400, message='Not "
     "enough data to satisfy transfer length header.'>",
+    # sub2api; CLIProxyAPI
+    "Upstream stream ended without a terminal response event",
+    "empty_stream: upstream stream closed before first payload",
 )
 
 
@@ -525,10 +543,27 @@ def test_redirect_is_about_the_address() -> None:
     assert ending.fault.settings == ("base_url",)
 
 
+_BEHIND = {"message": "The request is not supported by this model.", "code": 400}
+UPSTREAM_400 = {"message": json.dumps({"error": {**_BEHIND, "type": "upstream_error"}})}
+OVERLOADED_502 = {
+    "message": "Our servers are currently overloaded. Please try again later.",
+    "type": "upstream_error",
+}
+_OF_MANTLE = {"param": "safety_identifier", "message": "Unsupported parameter."}
+SAFEGUARD_500 = {
+    "message": "litellm.APIConnectionError: APIConnectionError: Bedrock_mantleException "
+    f"- {json.dumps({'error': _OF_MANTLE})}"
+}
+
+
 @pytest.mark.parametrize(
     ("status", "error", "words", "settings"),
     [
-        (400, ApiError(param="model"), "with HTTP 400 at model.", ()),
+        (400, ApiError(param="input"), "with HTTP 400 at input.", ()),
+        (400, ApiError("unsupported_value", param="model"), "Choose another model", ()),
+        (400, read_api_error(UPSTREAM_400), "request with HTTP 400.", ()),
+        (500, read_api_error(SAFEGUARD_500), "a safeguard", ("compatibility",)),
+        (502, read_api_error(OVERLOADED_502), "is overloaded", ()),
         (400, ApiError(message=LONG_CALL_ID), "with HTTP 400.", ()),
         (402, ApiError(), "no credit left", ()),
         (401, ApiError("odd_code"), "does not accept the API key", ("api_key",)),

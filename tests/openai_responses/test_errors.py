@@ -208,7 +208,7 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
             "insufficient_quota",
         ),
         ("another_code", "another_code"),
-        ("NoCapacity", "server_is_overloaded"),
+        ("NoCapacity no_capacity 1305", "server_is_overloaded"),
     ],
 )
 def test_codes_of_other_servers_mean_openais(codes: str, openais: str) -> None:
@@ -260,6 +260,16 @@ def test_gateways_repeat_the_error_of_the_api(wire: Any) -> None:
     error = read_api_error(whole)
     assert error[:4] == ("bad", "t", "input[3]", "No.")
     assert error.is_relayed is is_relayed
+
+
+def test_gateway_prints_the_bytes_of_a_body() -> None:
+    """LiteLLM, of Vertex AI."""
+    body = json.dumps({"error": {**INNER, "message": "It's an é."}}, indent=1)
+    printed = (
+        f"litellm.BadRequestError: Vertex_aiException - {body.encode()!r}. Group=g"
+    )
+    error = read_api_error({"error": {"message": printed, "code": "400"}})
+    assert error[:4] == ("bad", "t", "input[3]", "It's an é.")
 
 
 def test_gateway_repeats_words_next_to_a_code() -> None:
@@ -526,6 +536,16 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
     assert read_api_error(error).code == code
 
 
+CONSOLE = "Error from provider (Console Go): "
+
+
+def test_type_for_anything_in_front_of_words_says_nothing() -> None:
+    """OpenCode's gateway calls each rejection so, with HTTP 400."""
+    message = f"{CONSOLE}Upstream request failed"
+    error = read_api_error({"error": {"type": "server_error", "message": message}})
+    assert error == ApiError(message="Upstream request failed")
+
+
 @pytest.mark.parametrize(
     ("code", "message", "expected"),
     [
@@ -536,6 +556,13 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
         ("own", "Error code: 400 - No.", ("own", "Error code: 400 - No.", False)),
         (None, "Run failed: Error code: 401 - No.", ("401", "No.", True)),
         (None, "Upstream request failed: [400] No.", ("400", "No.", True)),
+        (None, f"{CONSOLE}Upstream request failed: [404] No.", ("404", "No.", True)),
+        (None, f"{CONSOLE}Upstream request failed: [1210] No.", ("1210", "No.", True)),
+        (
+            None,
+            f"{CONSOLE}Upstream request failed: [invalid_request_error] No.",
+            ("invalid_request_error", "No.", True),
+        ),
         (None, '"Error code: 400 - x"', (None, '"Error code: 400 - x"', False)),
     ],
 )

@@ -30,6 +30,7 @@ def test_time_since_1970_becomes_a_wait(
         ("Try again later.", None),
         ("Try again in 3 days.", 259_200),
         ("Please try again in 1d2h.", 93_600),
+        ("Your quota will reset after 142h40m7s.", 513_607),
     ],
 )
 def test_wait_is_read_from_words(message: str, seconds: float | None) -> None:

@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from openai_responses.callbacks import ignore_report
-from openai_responses.causes import STRICT_LACKS
 from openai_responses.endings import (
     CHECK_TOKEN,
     COMPLETED,
@@ -56,6 +55,7 @@ from openai_responses.loop.tagged_thoughts import (
 from openai_responses.models.choice import name_asked_model
 from openai_responses.models.usage import Usage
 from openai_responses.repairs.refusal import Refusal
+from openai_responses.repairs.request_repairs import GUARDS
 from openai_responses.requests.build import (
     ResponsesRequest,
     strict_payload,
@@ -324,13 +324,16 @@ class Attempt:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-            if isinstance(self.error, ApiRefused) and not self.error.error.param:
+            if isinstance(self.error, ApiRefused) and self.error.status >= 400:
                 # Gateways name a safeguard in words alone, which the request could not
-                # have said: an administrator can leave it out of all requests.
+                # have said: an administrator can leave it out of all requests. Others
+                # add one themselves (NousResearch/hermes-agent 90257).
                 refused = self.error.error
-                named = Refusal(refused, self.request.sent()).parameter
-                if named in STRICT_LACKS:
-                    refused = refused._replace(param=named)
+                sent = self.request.sent()
+                named = refused.param or Refusal(refused, sent).parameter
+                if named in GUARDS:
+                    param = named if named in sent.payload else None
+                    refused = refused._replace(param=param)
                     ending = ending_of_refusal(self.error.status, refused)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off

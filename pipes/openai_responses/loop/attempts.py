@@ -15,7 +15,7 @@ from openai_responses.causes import FLEX_UNAVAILABLE, is_final
 from openai_responses.clock import random_fraction
 from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import Failure, MalformedEvent
+from openai_responses.errors import ApiError, Failure, MalformedEvent
 from openai_responses.items import is_call, json_digest, open_calls
 from openai_responses.json_input import as_text
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
@@ -187,7 +187,10 @@ class _NextAttempt:
         if wait is not None:
             self._loading_seconds += wait
             return _MODEL_IS_LOADING, wait
-        wait = retry_wait(policy, self._retries, failure, random_fraction())
+        unclear = failure
+        if Refusal(failure.error, sent).blames_what_was_not_sent:
+            unclear = failure._replace(error=ApiError())
+        wait = retry_wait(policy, self._retries, unclear, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
                 server = attempt.server

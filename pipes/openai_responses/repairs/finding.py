@@ -110,6 +110,7 @@ _OTHER_CAUSES = frozenset(
 """Statuses that are not about what the request says."""
 _UNPAID = 402
 _CONTENT_TOO_LARGE = 413
+_TOO_LARGE = "request_too_large"
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -204,7 +205,7 @@ _SEES_NOTHING = (
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
     # DashScope, of a model that reads texts alone; a gateway to such.
-    r"|The error info is \[Unexpected item type in content"
+    r"|Unexpected item type in content"
     r"|image blocks are not supported"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -244,11 +245,13 @@ the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = (
-    # Anthropic; vLLM; SGLang.
+    # Anthropic; vLLM; SGLang; OpenRouter (openclaw/openclaw 85921).
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
     r" tokens from the input"
+    r"|context length is (\d{1,8}) tokens\. However, you requested about (\d{1,8}) "
+    r"tokens \([^()\n]{0,80}?\b(\d{1,8}) in the output\)"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16
@@ -419,7 +422,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
         r"|schema produces a constraint that has too many states"
         r"|invalid decoding guidance syntax|invalid function format: unhashable"
-        r"|is not a valid moonshot flavored json schema",
+        r"|is not a valid moonshot flavored json schema"
+        r"|JSON Schema not supported: could not understand",
         [PlainSchemas(), LeaveOutFunctions()],
     ),
     (
@@ -485,7 +489,9 @@ def find_repair(
         return None
     refusal = Refusal(failure.error, sent)
     candidates: Iterator[TriedRepair] = iter(())
-    if may_be_repaired(failure):
+    if failure.status == _CONTENT_TOO_LARGE or failure.error.code == _TOO_LARGE:
+        candidates = _by_size(refusal)
+    elif may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
@@ -495,8 +501,6 @@ def find_repair(
         if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
             limit = LowerLimit(int(affordable[1]), is_of_account=True)
             candidates = iter([TriedRepair(limit, is_lasting=False)])
-    elif failure.status == _CONTENT_TOO_LARGE:
-        candidates = _by_size(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or NO_ROUTE in failure.error.message
@@ -592,9 +596,10 @@ def _may_be_about_chat(
         is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    stays = is_too_long or word in ("model_not_found", _TOO_LARGE)
     # A parameter that guards stays, and with it the refusal.
     guards = GUARDS & refusal.sent.payload.keys()
-    if not is_unclear or is_too_long or outer_name(refusal.parameter) in guards:
+    if not is_unclear or stays or outer_name(refusal.parameter) in guards:
         return False
     # A 404, also of a bridge in a stream: is the address or the model wrong?
     is_missing = status == 404 or error.status == 404
@@ -810,8 +815,9 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
     room = refusal.says(_ROOM_LEFT)
     if room:
-        *_, first, second = [int(number) for number in room.groups() if number]
+        first, second, *output = [int(number) for number in room.groups() if number]
         left = second - first if room["window"] else first - second
+        left += sum(output)
         if left >= _LEAST_OUTPUT:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
     effort = value_digest(refusal.sent.payload, "reasoning.effort")

@@ -68,7 +68,7 @@ _PARAMETER_IN_WORDS = re.compile(
     rf"|\binvalid {_NAME}: only \d"
     # Groq (Alishahryar1/free-claude-code 1348), DashScope (VicBilibily/GCMP 384);
     # gateways; Volcengine.
-    rf"|[`']{_NAME}[`'] must be one of\b"
+    rf"|[`']{_NAME}[`'] must be one of\b|\A{_NAME} must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
     # OpenAI in Chat Completions, behind Copilot (kaitranntt/ccs 344).
     rf"|\bunsupported value: '{_NAME}' does not support\b"
@@ -79,8 +79,9 @@ _PARAMETER_IN_WORDS = re.compile(
 _PATH_IN_FRONT = re.compile(r"([a-z_]{2,40}(?:\.\w{1,64}){0,12}): ")
 """How servers of Node.js begin that tell what Zod found as a text (OpenClaw 2026.9)."""
 _LACKING_PARAMETER = re.compile(
-    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
-    rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
+    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577); a small
+    # server (carloslfu/slotstream 19).
+    rf"\bunsupported (?:parameter|request field)s?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported|[\"'`]{_NAME}[\"'`] not permitted\b"
@@ -92,6 +93,12 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
     rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model"
+    # Databricks (leonardovida/duckdb-ai 85); Zod 3 (musistudio/claude-code-router 1410);
+    # checks of a schema (openai/openai-node 1161), and of arguments, in Python.
+    rf"|\bdoes not support the [\"'`]?{_NAME}[\"'`]? parameter\b"
+    rf"|\bunrecognized key\(s\) in object: '{_NAME}'"
+    rf"|\badditional properties are not allowed \('{_NAME}'"
+    rf"|\bgot an unexpected keyword argument '{_NAME}'"
     # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
     rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,
@@ -108,7 +115,7 @@ _REASONING_VALUE = re.compile(
 OpenAI in Chat Completions (aaif-goose/goose 9825); Volcengine, next to a gateway's own
 switch (RooCodeInc/Roo-Code 11395)."""
 _LISTED_VALUES = re.compile(
-    r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
+    r"\b(?:supported values are|must be one of): ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
 """A list without quotation marks."""
 _OTHER_NAMES = {
@@ -352,6 +359,17 @@ class Refusal:
         if self.error.is_relayed:
             return ""
         return self.error.param or ""
+
+    @property
+    def blames_what_was_not_sent(self) -> bool:
+        """Whether `param` is a parameter that the request never had.
+
+        Then a gateway has added it, or its server; the next one may not (of the backend
+        of Codex four of five such requests are answered if they are sent again:
+        NousResearch/hermes-agent 90257).
+        """
+        named = self.error.param or ""
+        return named.isidentifier() and named not in self.sent.asked
 
     @property
     def is_unknown(self) -> bool:

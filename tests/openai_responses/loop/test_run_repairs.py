@@ -142,6 +142,26 @@ async def test_server_that_only_streams_answers_a_task(runs: Runs) -> None:
     assert [body["stream"] for body in told.sent] == [False, True]
 
 
+async def test_safeguard_that_a_gateway_adds_is_not_blamed(runs: Runs) -> None:
+    """The same bytes are sent once more, which the backend of Codex mostly answers."""
+    named = {"param": "prompt_cache_retention", "code": "invalid_parameter"}
+    refused = refusing({**named, "message": "It is not supported on this model"})
+    told = await repaired(runs, asking(), refused)
+    assert told.sent[0] == told.sent[1]
+
+    told = await runs.against(refused, request=asking(), within=TWICE)
+    assert "rejected the request with HTTP 400 (" in told.ending.message
+    assert told.ending.fault.settings == ()
+
+
+async def test_store_in_words_alone_is_named(runs: Runs) -> None:
+    error = {"code": "invalid_request_error", "type": "invalid_request_error"}
+    refused = refusing({**error, "message": "unsupported request field(s): store"})
+    told = await runs.against(refused, request=asking(), within=TWICE)
+    assert "at store." in told.ending.message
+    assert len(told.sent) == 1
+
+
 NO_SAFEGUARD = "Unrecognized request argument supplied: safety_identifier"
 
 

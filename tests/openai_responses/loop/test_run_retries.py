@@ -347,11 +347,26 @@ async def test_refusal_after_a_thought_changes_no_request(runs: Runs) -> None:
     assert (len(told.sent), told.kind) == (2, "error")
 
 
-async def test_stream_that_broke_behind_a_gateway(runs: Runs) -> None:
-    """CLIProxyAPI says so in the stream; before a text, another attempt can answer."""
-    words = "stream error: stream disconnected before completion: stream closed"
-    error = {"code": "request_timeout", "type": "invalid_request_error"}
-    broken = {"type": "error", "error": {**error, "message": words}}
+@pytest.mark.parametrize(
+    "error",
+    [
+        {  # CLIProxyAPI
+            "code": "request_timeout",
+            "type": "invalid_request_error",
+            "message": "stream error: stream disconnected before completion: stream closed",
+        },
+        {  # sub2api
+            "code": "stream_read_error",
+            "type": "upstream_error",
+            "message": "stream_read_error",
+        },
+    ],
+)
+async def test_stream_that_broke_behind_a_gateway(
+    error: dict[str, str], runs: Runs
+) -> None:
+    """It says so in the stream; before a text, another attempt can answer."""
+    broken = {"type": "error", "error": error}
     begun = streaming(wire.on_the_wire(wire.created(), *THINKING, broken))
     told = await runs.against(begun, OK, within=TWICE)
     assert (len(told.sent), told.kind) == (2, "completed")

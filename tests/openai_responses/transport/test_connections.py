@@ -222,6 +222,7 @@ BUSY = '{"error": {"message": "Busy", "retry_after": 7}}'
         ({"metadata": {"raw": BUSY}}, 7.0),
         ({"resets_in_seconds": 12000}, 12000.0),
         ({"retry_after": 2520}, 2520.0),
+        ({"reset_seconds": 561635, "reset_time": "156h0m34s"}, 561635.0),
         ({"retry_after": "nan", "resets_in_seconds": True}, None),
         ({"details": [{"@type": "Help"}, {"retryDelay": "37.5s"}]}, 37.5),
         ({"details": [{"retryDelay": "soon"}, 7]}, None),
