@@ -203,8 +203,9 @@ class HostRenderer:
             continues=event.continues,
         )
         thought = self._native.shown.items[thought_index]
-        earlier = thought.get("reasoning_details", ())
-        carrier = {**thought, "reasoning_details": [*earlier, *details]}
+        if thought_index < self._round_start:  # its own round's details stay
+            details = [*thought.get("reasoning_details", ()), *details]
+        carrier = {**thought, "reasoning_details": details}
         yield self._native.shown.end(thought_index, carrier)
 
     def _find_thought(self, start: int) -> int | None:

@@ -110,7 +110,7 @@ _OTHER_CAUSES = frozenset(
 """Statuses that are not about what the request says."""
 _UNPAID = 402
 _CONTENT_TOO_LARGE = 413
-_TOO_LARGE = "request_too_large"
+_REQUEST_TOO_LARGE = "request_too_large"
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -489,7 +489,7 @@ def find_repair(
         return None
     refusal = Refusal(failure.error, sent)
     candidates: Iterator[TriedRepair] = iter(())
-    if failure.status == _CONTENT_TOO_LARGE or failure.error.code == _TOO_LARGE:
+    if failure.status == _CONTENT_TOO_LARGE or failure.error.code == _REQUEST_TOO_LARGE:
         candidates = _by_size(refusal)
     elif may_be_repaired(failure):
         candidates = _candidates(refusal)
@@ -596,7 +596,7 @@ def _may_be_about_chat(
         is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
-    stays = is_too_long or word in ("model_not_found", _TOO_LARGE)
+    stays = is_too_long or word in ("model_not_found", _REQUEST_TOO_LARGE)
     # A parameter that guards stays, and with it the refusal.
     guards = GUARDS & refusal.sent.payload.keys()
     if not is_unclear or stays or outer_name(refusal.parameter) in guards:
