@@ -9,6 +9,7 @@ from openai_responses.items import Item, item_type, text_message
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from openai_responses.ulid import new_ulid
+from owui_chat.cards import without_cards
 from owui_chat.events import AnswerReport
 from owui_chat.render.chunks import (
     METADATA_KEY,
@@ -73,6 +74,10 @@ def page_result(
     an error, unless a status line `has_advice` about it.
     """
     result = whole_completion(ended, model, view.report)
+    for choice in result.get("choices", ()):
+        said = choice["message"]
+        drawn = {key: without_cards(said[key]) for key in _DRAWN if key in said}
+        choice["message"] = {**said, **drawn}
     if "usage" in result:
         result |= host_usage(ended, view.report.cost)
     if has_advice and "choices" in result:
@@ -82,6 +87,10 @@ def page_result(
     if view.shown.items:
         result["output"] = view.shown.items
     return result
+
+
+_DRAWN = ("content", "reasoning_content")
+"""What the page may show of a message."""
 
 
 class OpenMessages:

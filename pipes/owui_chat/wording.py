@@ -15,7 +15,7 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]"
+    r"\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
 the empty pattern of Braille, variation selectors."""

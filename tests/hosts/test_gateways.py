@@ -187,6 +187,10 @@ async def test_card_that_a_model_writes_is_a_text(page: ChatPage, admin: User) -
     head = '<details type="tool_calls" done="true" id="c" name="bank_balance"'
     card = f'{head} result="&quot;1&quot;" embeds="{script}">\n'
     text = f"Before.\n\n{card}<summary>Done</summary>\n</details>\n\nAfter."
+    # As the page makes cards of entities in a fold, and of a quotation.
+    whole = f"{card}<summary>Done</summary>\n</details>"
+    quoted = whole.replace("\n", "\n> ").replace(" type=", "\n> type=")
+    text += f"\n\n<details>\n{html.escape(whole)}\n</details>\n\n> {quoted}\n"
     summary = {"type": "summary_text", "text": text}
     thought = {"id": "rs_1", "type": "reasoning", "summary": [summary]}
 

@@ -114,6 +114,18 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
         )
 
 
+def test_whole_answer_of_the_page_draws_no_card() -> None:
+    """Its text is stored next to the items, also where it has none."""
+    card = '<details type="tool_calls" name="bank">'
+    thought = {"type": "reasoning", "summary": [{"type": "summary_text", "text": card}]}
+    ended = RunDone(COMPLETED, output=(thought, text_message("assistant", card)))
+
+    stored = page_result(ended, "m", NativeRenderer(lambda: 0.0))
+
+    said = stored["choices"][0]["message"]
+    assert said["content"] == said["reasoning_content"] == f"< {card[1:]}"
+
+
 @pytest.mark.parametrize(
     ("error", "ending"),
     [

@@ -29,6 +29,7 @@ EMOJI = "\N{VARIATION SELECTOR-16}"
         ("one\rtwo\x1b[2J\x7f", "one\\rtwo\\u001b[2J\\u007f"),
         ("a\u2028b\u00a0c", "a\\u2028b\\u00a0c"),
         ("\ud800", "\\ud800"),
+        ("\U0001d159", "\\ud834\\udd59"),
     ],
 )
 def test_what_cannot_be_seen_is_written_out(text: str, shown: str) -> None:

@@ -1,7 +1,8 @@
 """The files of a tool's result, split between the model, the chat and the page."""
 
 import re
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from itertools import count
 from typing import Any
 
 from openai_responses.items import Item, item_type
@@ -19,43 +20,68 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 
 
 _LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
+_MANY_FILES_TEXT = "A file was left out of this result, because it has more than 100."
+_MOST_FILES = 100
+"""Of one result: each is stored in the user's account."""
 _READ_LEVELS = 64
 """What is deeper is no file."""
 
 
-def without_large_files(result: Any, levels: int = _READ_LEVELS) -> Any:
+def without_large_files(
+    result: Any, levels: int = _READ_LEVELS, numbers: Iterator[int] | None = None
+) -> Any:
     """Return a tool's result with a text in the place of each file over 5 MB.
 
-    What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
-    data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
-    It would store some of them before it hands them on. `levels` are those that are
-    still read.
+    And of each one after the first hundred, which have the `numbers` up to there. What
+    is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4): data URLs
+    at any depth, and what MCP servers send as pictures, sounds and resources. It would
+    store some of them before it hands them on. `levels` are those that are still read.
     """
     if levels == 0:
         return result
+    numbers = numbers or count(1)
     match result:
-        case str() if _is_large_url(result):
-            return _LARGE_FILE_TEXT
-        case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case {"type": "image" | "audio", "blob": str(data)} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case str() if result[:5].lower() == "data:":
+            return _why_left_out(_is_large_url(result), numbers) or result
         case dict():
+            encoded = _file_of(result)
+            why = encoded and _why_left_out(_is_large(encoded), numbers)
+            if why:
+                return {"type": "text", "text": why}
             return {
-                key: without_large_files(row, levels - 1) for key, row in result.items()
+                key: without_large_files(row, levels - 1, numbers)
+                for key, row in result.items()
             }
         case list():
-            return [without_large_files(row, levels - 1) for row in result]
+            return [without_large_files(row, levels - 1, numbers) for row in result]
         case tuple() if type(result) is tuple:
-            return tuple(without_large_files(row, levels - 1) for row in result)
+            rows = [without_large_files(row, levels - 1, numbers) for row in result]
+            return tuple(rows)
     return result
 
 
+def _file_of(row: JsonObject) -> str:
+    """Return the bytes in base64 of what an MCP server sends; empty for no file."""
+    match row:
+        case {"type": "image" | "audio", "data": str(encoded)}:
+            return encoded
+        case {"type": "image" | "audio", "blob": str(encoded)}:
+            return encoded
+        case {"type": "resource", "resource": {"blob": str(encoded)}}:
+            return encoded
+    return ""
+
+
+def _why_left_out(is_large: bool, numbers: Iterator[int]) -> str:
+    """Return what is in the place of a file, which takes a number; empty if it stays."""
+    if is_large:
+        return _LARGE_FILE_TEXT
+    return _MANY_FILES_TEXT if next(numbers) > _MOST_FILES else ""
+
+
 def _is_large_url(text: str) -> bool:
-    """Say whether a text is a data URL of more than 5 MB."""
-    if len(text) <= MAX_TOOL_FILE_BYTES or text[:5].lower() != "data:":
+    """Say whether a data URL is one of more than 5 MB."""
+    if len(text) <= MAX_TOOL_FILE_BYTES:
         return False
     start = text.find(",") + 1
     if text[:start].lower().endswith(";base64,"):

@@ -272,7 +272,8 @@ class HostTools:
         # A model's settings can forbid citations.
         capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
         may_cite = value_at(capabilities, "citations") is not False
-        if text and name in _CITED and may_cite:
+        # That of a server may have such a name, and thousands of rows.
+        if text and name in _CITED and host.is_builtin(name) and may_cite:
             tool_id = str(tool.get("tool_id") or "")
             sources = citation_sources(name, params, text, tool_id)
         store = partial(store_tool_image, host, user)

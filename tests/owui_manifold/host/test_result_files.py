@@ -136,6 +136,17 @@ async def test_file_over_5_mb_is_left_out(form: str) -> None:
     assert type(left) is type(larger)
 
 
+@pytest.mark.parametrize("form", FORMS)
+async def test_files_after_the_first_hundred_are_left_out(form: str) -> None:
+    """A server may send thousands of small ones, and each is stored."""
+    file = FORMS[form](3)
+
+    left = without_large_files([file] * 102)
+
+    assert left[:100] == [file] * 100
+    assert all("more than 100" in str(row) for row in left[100:])
+
+
 @pytest.mark.parametrize(("levels", "is_read"), [(63, True), (64, False)])
 async def test_files_are_looked_for_in_64_levels(levels: int, *, is_read: bool) -> None:
     """What is deeper is nobody's file: the host looks no further."""

@@ -470,24 +470,25 @@ async def test_embeds_are_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "capabilities", "cites"),
+    ("name", "kind", "capabilities", "cites"),
     [
-        ("fetch_url", None, True),
-        ("query_chat_files", None, True),
-        ("query_knowledge_files", None, True),
-        ("view_file", None, True),
-        ("view_knowledge_file", None, True),
-        ("fetch_url", {"citations": False}, False),
-        ("look", None, False),
+        ("fetch_url", "builtin", None, True),
+        ("query_chat_files", "builtin", None, True),
+        ("query_knowledge_files", "builtin", None, True),
+        ("view_file", "builtin", None, True),
+        ("view_knowledge_file", "builtin", None, True),
+        ("fetch_url", "builtin", {"citations": False}, False),
+        ("fetch_url", "external", None, False),
+        ("look", "builtin", None, False),
     ],
 )
 async def test_tools_that_cite_name_their_sources(
-    name: str, capabilities: Json | None, cites: bool
+    name: str, kind: str, capabilities: Json | None, cites: bool
 ) -> None:
     """Those of the host, unless the model's settings forbid it."""
     model = {"info": {"meta": {"capabilities": capabilities}}}
     tools = host_tools(
-        {name: result("found", type="builtin")},
+        {name: result("found", type=kind)},
         metadata={"user_id": "user-1", "model": model},
     )
 
