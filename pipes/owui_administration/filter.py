@@ -86,8 +86,8 @@ class Filter:
         USER_LIMITS_JSON: str = Field(
             default="",
             description="What users may use, as a JSON list of rules (docs/limits.md): "
-            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
-            "for `/usage`; empty: nothing is counted.",
+            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` sets no '
+            "limits, but counts for `/usage`. If empty, nothing is counted.",
         )
         ENDPOINTS_JSON: str = Field(
             default="",

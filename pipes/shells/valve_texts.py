@@ -80,14 +80,14 @@ def read_json_valve(
             accepted[key] = given[key]
             continue
         except ValidationError as error:
-            mistake = error.errors()[0]
+            detail = error.errors()[0]
             bound, nearest = _nearest_allowed(error)
         effect = consequence or "Its default applies."
         if nearest is not None:
             accepted[key] = nearest
             advice = f"The {bound} is {nearest:g}, which applies."
-        elif mistake["type"] == "literal_error":
-            advice = f"Choose {_allowed_words(mistake['ctx'])}. {effect}"
+        elif detail["type"] == "literal_error":
+            advice = f"Choose {_allowed_words(detail['ctx'])}. {effect}"
         else:
             advice = f"{field.description} {effect}"
         shown = repr(given[key])[:_MAX_QUOTED]

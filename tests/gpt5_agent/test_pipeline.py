@@ -129,7 +129,7 @@ async def test_more_answers_may_wait_at_once(desk: Desk) -> None:
     ("valves", "told", "count"),
     [
         ({"TOOL_APPROVAL": "delete_*:deny"}, "'delete_*:deny'", 1),
-        ({"MAX_RETRIES": 4}, "MAX_RETRIES has no effect. Set `max_retries`", 1),
+        ({"MAX_RETRIES": 4}, "MAX_RETRIES has no effect. Set ", 1),
         # These refuse each question.
         ({"PRESET": "nobody"}, "The preset nobody is neither", 3),
         ({"EXTRA_HEADERS": '{"X-Team": 1}'}, "EXTRA_HEADERS is not", 3),

@@ -108,7 +108,7 @@ async def test_users_own_settings_hold_within_bounds(
         await member.set_user_valves(PIPE, {})
 
     first, second = [[s["description"] for s in turn.statuses] for turn in turns]
-    assert any("may change it: Service Tier" in line for line in first)
-    assert not any("No effect" in line for line in second)
+    assert any("has no effect: Service Tier" in line for line in first)
+    assert not any("Service Tier" in line for line in second)
     assert "may not change SERVICE_TIER" in server.log()[begin:]
     assert all("service_tier" not in body for body in chat_bodies(simulator))

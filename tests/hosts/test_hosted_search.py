@@ -141,9 +141,7 @@ def assert_researched(stored: Json, sent: Json) -> None:
     lines = [str(status.get("description")) for status in stored["statusHistory"]]
     assert lines[0].startswith("Research takes several minutes: at most 60 searches")
     assert "Searched 2 sites for" in " ".join(lines)
-    assert re.search(
-        r"tokens · \$0\.0[3-9]", lines[-1]
-    )  # three searches, one cent each
+    assert re.search(r" · \$0\.0[3-9]", lines[-1])  # three searches, one cent each
     assert sent["tools"][0]["return_token_budget"] == "unlimited"
     assert (sent["background"], sent["max_tool_calls"]) == (True, 60)
     assert sent["max_output_tokens"] == 64_000

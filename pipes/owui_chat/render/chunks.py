@@ -85,7 +85,7 @@ def whole_characters(result: Chunk) -> Chunk:
 
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
-    return {"error": {"message": message}}
+    return {"error": {"message": _without_code_marks(message)}}
 
 
 def error_as_text(chunk: Chunk) -> Chunk:
@@ -102,10 +102,18 @@ def status_chunk(text: str) -> Chunk:
 
     Without a text it hides those before it, until the next one.
     """
-    status: Chunk = {"description": text, "done": True}
+    status: Chunk = {"description": _without_code_marks(text), "done": True}
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def _without_code_marks(text: str) -> str:
+    """Return a message without backticks, which the page shows as they are here.
+
+    `/check` has the same messages in Markdown.
+    """
+    return text.replace("`", "")
 
 
 def compaction_chunk(*, has_ended: bool) -> Chunk:

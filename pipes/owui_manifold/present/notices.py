@@ -85,7 +85,7 @@ def refusal_notice(call: Call) -> str:
     names = ", ".join(new)
     call.log.note(f"user {user_id} may not change {names}")
     shown = names.replace("_", " ").title()
-    return f"No effect, because only administrators may change it: {shown}"
+    return f"Only administrators may change this, so it has no effect: {shown}"
 
 
 def _retirement(prepared: Prepared) -> str:

@@ -26,7 +26,7 @@ _COUNTED = (
     "shown by `/usage`. What users pay with their own keys is not counted."
 )
 _NOT_COUNTED = (
-    "Nothing is counted, because USER_LIMITS_JSON is empty. `[]` counts only."
+    "Nothing is counted, because USER_LIMITS_JSON is empty. `[]` would count."
 )
 _NO_FILTER = "Nothing is counted. That needs the filter of docs/limits.md."
 

@@ -361,7 +361,7 @@ async def test_a_setting_without_effect_is_told_once(desk: Desk) -> None:
 
     assert lines_by_call[0] == lines_by_call[2] == []
     [line] = lines_by_call[1]
-    assert line.startswith("No effect, because only administrators may change it")
+    assert line.startswith("Only administrators may change this, so it has no")
     assert line.endswith(": Service Tier, Api Key")
 
 

@@ -180,7 +180,7 @@ async def test_unused_option_of_the_search_is_mentioned_once(desk: Desk) -> None
 
     first, second = [await lines(desk, ADMIN, body) for _ in range(2)]
 
-    told = "WEB_SEARCH_OPTIONS: gpt-4.1 has no `return_token_budget`. It is not sent."
+    told = "WEB_SEARCH_OPTIONS: gpt-4.1 has no return_token_budget. It is not sent."
     assert [line.replace("GPT", "gpt") for line in first if "WEB" in line] == [told]
     assert not [line for line in second if "WEB" in line]
 
@@ -231,7 +231,7 @@ async def test_unreadable_rule_for_approvals_is_the_last_line(
     assert len(others) > 2
     assert last.startswith("TOOL_APPROVAL contains 'delete_*:ask', which is not a rule")
     assert "in the valves of this pipe" in last
-    assert last in caplog.text
+    assert last in caplog.text.replace("`", "")
     assert await lines(desk, USER, chat_id="chat-2") == [RETIRED]
 
 
@@ -244,7 +244,7 @@ async def test_stored_valves_without_effect_are_told_once(desk: Desk) -> None:
 
     [notice] = await lines(desk)
 
-    assert notice.startswith("`/check` explains ")  # the page shows one line of it
+    assert notice.startswith("/check explains ")  # the page shows one line of it
     assert notice.endswith("effect: ENABLE_WEB_SEARCH_TOOL, MODEL_ICON_URL.")
     assert await lines(desk) == []
 
@@ -259,7 +259,7 @@ async def test_refused_setting_leaves_the_last_line(
     chunks = await desk.ask("Hi", **given)
 
     refused, finished = [line["description"] for line in host_events(chunks, "status")]
-    assert refused.startswith("No effect, because only administrators may change it")
+    assert refused.startswith("Only administrators may change this, so it has no")
     assert "user user-1 may not change VERBOSITY" in caplog.text
     assert finished.startswith("Finished in")
 
@@ -426,7 +426,7 @@ async def test_program_that_shows_no_lines_takes_none_from_the_page(desk: Desk) 
     await desk.ask("Hi", __user__=user, __metadata__={})
 
     refused, *_ = await lines(desk, user)
-    assert refused.startswith("No effect, because only administrators may change it")
+    assert refused.startswith("Only administrators may change this, so it has no")
 
 
 async def test_each_user_is_told_of_a_refused_setting(desk: Desk) -> None:
@@ -434,4 +434,4 @@ async def test_each_user_is_told_of_a_refused_setting(desk: Desk) -> None:
     for user_id in ("user-1", "user-2"):
         user = {**USER, "id": user_id, "valves": UserValves(VERBOSITY="low")}
         told = await lines(desk, user)
-        assert [line for line in told if line.startswith("No effect")], user_id
+        assert [line for line in told if line.startswith("Only admin")], user_id

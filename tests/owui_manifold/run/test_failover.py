@@ -318,7 +318,7 @@ async def test_unreadable_entries_let_nobody_through(desk: Desk) -> None:
     await desk.ask_for_title()
 
     mistake = "Entry 1 of ENDPOINTS_JSON: the key `a` is unknown (known keys: groups, "
-    assert mistake in errors(shown)[0]
+    assert mistake.replace("`", "") in errors(shown)[0]
     assert f"❌ **Problem: Valves.** {mistake}" in grown(checked)
     assert not desk.sim.requests
 
