@@ -266,8 +266,9 @@ _PHRASES = (
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
-        # Volcengine; Cohere.
+        # Volcengine; Cohere; gateways (anomalyco/opencode 27519, cita-777/metapi 582).
         r"|exceed max message tokens|too many tokens: size limit exceeded"
+        r"|tokens in request more than max tokens|input token limit is \d"
         r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),

@@ -349,6 +349,8 @@ TOO_LONG = (
     "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
     "Requested input length 268972 exceeds maximum input length 202751",
     "prompt tokens (320666) exceed customer model maximum (278528) for model-id",
+    "tokens in request more than max tokens allowed",
+    "input token limit is 202752",
 )
 """LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot,
 TGI, DashScope and a gateway of a chat."""
