@@ -266,8 +266,9 @@ _PHRASES = (
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
-        # Volcengine; Cohere.
+        # Volcengine; Cohere; gateways (anomalyco/opencode 27519, cita-777/metapi 582).
         r"|exceed max message tokens|too many tokens: size limit exceeded"
+        r"|tokens in request more than max tokens|input token limit is \d"
         r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -330,10 +331,11 @@ _CERTAIN_PHRASES = (
         r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    # OpenAI; Google, with a status of 400; Bedrock, AWS and Google, with 403
     (
         r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
-        r"|The security token included in the request is)",
+        r"|The security token included in the request is"
+        r"|Your API key was reported as leaked)",
         WRONG_KEY,
     ),
     # OpenRouter
@@ -350,10 +352,13 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290). As
+    # a 401 or 403: OpenCode's gateway (anomalyco/opencode 37161); OpenRouter, of a key
+    # (gptme/gptme 1449); one-api
     (
         r"\AYour team \S{1,64} has either used all available credits or reached its"
-        r"|\AInsufficient (balance|credits|funds)\b",
+        r"|\AInsufficient (balance|credits|funds)\b"
+        r"|\ANo payment method\b|\AKey limit exceeded \(|\A该令牌额度已用尽",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),

@@ -594,6 +594,15 @@ OpenRouter's code for what MiniMax refused | 400
     (2013)","code":"invalid_prompt"}}
     => The model's server rejected the request with HTTP 400 (invalid_request). An
     administrator can find the details in the log.
+OpenCode's gateway without a payment method | 401 | no credit
+    {"type":"error","error":{"type":"CreditsError","message":"No payment method. Add a
+    payment method here: https://opencode.ai/workspace/x/billing"}}
+OpenRouter's limit of a key | 403 | no credit
+    {"error":{"message":"Key limit exceeded (monthly limit). Manage it using
+    https://openrouter.ai/settings/keys","code":403}}
+Google's key that has leaked | 403 | wrong key
+    [{"error":{"code":403,"message":"Your API key was reported as leaked. Please use another
+    API key.","status":"PERMISSION_DENIED"}}]
 MiniMax's large image | 400 | image
     {"error":{"message":"media exceeds size limit: max 10485760 bytes
     (2013)","code":"invalid_prompt"}}

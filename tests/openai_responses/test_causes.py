@@ -16,7 +16,12 @@ def test_moderation_is_final() -> None:
         *("OpenRouter's moderation", "xAI's moderation", "Portkey's guardrail"),
         *("LiteLLM's guardrail", "LiteLLM's moderation", "DashScope's inspection"),
         *("Ark's inspection", "DeepSeek's inspection", "wrong key"),
-        *("Google's wrong key", "Azure's version of the API", "Azure's older version"),
+        *(
+            "Google's wrong key",
+            "Google's key that has leaked",
+            "Azure's version of the API",
+            "Azure's older version",
+        ),
         *("Zhipu's inspection", "Ollama without memory"),
         *("more tools than the API takes", "more tools than Groq takes"),
         *("Bedrock's key of twelve hours", "AWS's expired token"),

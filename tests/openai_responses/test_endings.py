@@ -349,6 +349,8 @@ TOO_LONG = (
     "Input validation error: `inputs` must have less than 4096 tokens. Given: 5000",
     "Requested input length 268972 exceeds maximum input length 202751",
     "prompt tokens (320666) exceed customer model maximum (278528) for model-id",
+    "tokens in request more than max tokens allowed",
+    "input token limit is 202752",
 )
 """LM Studio, SGLang, Ollama, Anthropic, Bedrock, Z.AI, xAI, vLLM, Google, Kimi, Copilot,
 TGI, DashScope and a gateway of a chat."""
@@ -359,6 +361,9 @@ NO_CREDIT = (
     "Your team x has either used all available credits or reached its limit.",
     "you (ada) have reached your weekly usage limit, upgrade for higher limits",
     "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock more",
+    "Key limit exceeded (monthly limit). Manage it using https://openrouter.ai/settings/keys",
+    "No payment method. Add a payment method here: https://opencode.ai/workspace/x/billing",
+    "\u8be5\u4ee4\u724c\u989d\u5ea6\u5df2\u7528\u5c3d",
 )
 NO_MODEL = (
     "No endpoints found for foo/bar.",

@@ -245,13 +245,15 @@ the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = (
-    # Anthropic; vLLM; SGLang; OpenRouter (openclaw/openclaw 85921).
+    # Anthropic; vLLM; SGLang; OpenRouter (openclaw/openclaw 85921), DeepSeek; vLLM.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
     r" tokens from the input"
-    r"|context length is (\d{1,8}) tokens\. However, you requested about (\d{1,8}) "
-    r"tokens \([^()\n]{0,80}?\b(\d{1,8}) in the output\)"
+    r"|context length is (\d{1,8}) tokens\. However, you requested (?:about )?(\d{1,8}) "
+    r"tokens \([^()\n]{0,80}?\b(\d{1,8}) in the (?:output|completion)\)"
+    r"|context length is (\d{1,8}) tokens\. However, you requested \d{1,8} output tokens "
+    r"and your prompt contains at least (\d{1,8}) input tokens"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16

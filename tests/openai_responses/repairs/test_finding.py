@@ -1489,6 +1489,18 @@ def test_field_that_the_servers_code_missed(
             240_005,
             False,
         ),
+        (
+            "This model's maximum context length is 131072 tokens. However, you requested "
+            "131329 tokens (123137 in the messages, 8192 in the completion).",
+            7935,
+            False,
+        ),
+        (
+            "This model's maximum context length is 163840 tokens. However, you requested "
+            "32000 output tokens and your prompt contains at least 131841 input tokens",
+            31_999,
+            False,
+        ),
         ("max_tokens (current value: 99999) must be between 0 and 8192", 8192, True),
         ("max_tokens for `llama` must be less than or equal to 8000", 8000, True),
         (
