@@ -346,7 +346,7 @@ async def test_one_user(database: UsageDatabase) -> None:
 
 
 async def test_csv_is_a_file(database: UsageDatabase) -> None:
-    database.add_users(("user-1", "=cmd|@school.example"))
+    database.add_users(("user-1", "=+-@cmd|@school.example"))
     files = Files()
     text = await told("/usage csv", files=files, rows=(ROW,))
     own = Files()

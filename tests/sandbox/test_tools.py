@@ -582,15 +582,19 @@ async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
     As much of a name is kept as a folder takes, in bytes: an emoji has four.
     """
     await chat.file("write", path="data.tar.gz", content="the code's")
+    await chat.run("import os; os.symlink('/nowhere', 'link')")
     names = ["a.csv", "b/a.csv", "a.csv", ".env", ".env", "data.tar.gz", "a (2).csv"]
-    names += [f"{'long' * 20}.csv", "\U0001f600" * 80]
+    names += ["link", f"{'long' * 20}.csv", "\U0001f600" * 80]
     offered = [offer(f"f-{n}", name, name.encode()) for n, name in enumerate(names)]
 
     notes = await chat.tools.receive(chat.key, offered)
     again = await chat.tools.receive(chat.key, offered)
-    ran = await chat.run("import os\n{n: open(n).read() for n in os.listdir()}")
+    ran = await chat.run(
+        "import os; os.remove('link')\n{n: open(n).read() for n in os.listdir()}"
+    )
 
     assert ran.result == {
+        "link (2)": "link",
         "a.csv": "a.csv",
         "a (2).csv": "b/a.csv",
         "a (3).csv": "a.csv",
@@ -610,6 +614,7 @@ async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
             (".env", ".env (2)"),
             ("data.tar.gz", "data.tar (2).gz"),
             ("a (2).csv", "a (2) (2).csv"),
+            ("link", "link (2)"),
             (names[-2], f"{'long' * 19}.csv"),
             (names[-1], names[-1][-60:]),
         )

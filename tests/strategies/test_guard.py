@@ -250,6 +250,7 @@ def test_r21_call_that_raised_in_an_earlier_round_is_not_made_again() -> None:
     later.record_failed_call({"name": "paint", "arguments": given})
     assert later.refusal(calling("paint", 1, '{"color": "red"}')) == REPEATED
     assert later.refusal(calling("paint", 1, '{"color": "blue"}')) is None
+    assert later.refusal(calling("anything", 1, '{"color": "red"}')) is None
 
 
 def test_r21_call_that_succeeded_may_be_made_again() -> None:

@@ -166,7 +166,12 @@ def test_rule_holds_for_the_tool_that_another_one_passes_a_call_to() -> None:
 @pytest.mark.parametrize("decision", ["chat", "once"])
 def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None:
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    asked = question(WeatherTool("ask_weather"), chat="user/chat")
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")]),
+        asks_in_chat=True,
+    )
+    asked = question(own=own, chat="user/chat")
     earlier = EarlierRounds(
         answers={approval: decision}, signed_calls=(calls("ask_weather"),)
     )
@@ -175,3 +180,6 @@ def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None
 
     kept = compute_permission(asked.caller.workspace, "ask_weather", CITY)
     assert judge.new_permissions == ({kept} if decision == "chat" else set())
+    approver = judge.build_toolset(asked).approver
+    again = asyncio.run(approver.refusal("call_2", "ask_weather", CITY))
+    assert (again is None) is (decision == "chat")  # in this answer, too

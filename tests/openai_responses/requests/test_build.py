@@ -122,6 +122,7 @@ def test_null_and_what_is_invalid_mean_not_given() -> None:
     settings = Settings(verbosity="high", defaults={"service_tier": "flex"})
     sent = payload(DEEP, settings, text={"verbosity": None}, service_tier="gold")
     assert (sent["text"], sent["service_tier"]) == ({"verbosity": "high"}, "flex")
+    assert payload(DEEP, settings, service_tier="auto")["service_tier"] == "auto"
 
 
 @pytest.mark.parametrize(
