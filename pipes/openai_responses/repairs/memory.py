@@ -48,12 +48,9 @@ class RepairMemory:
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
         now = self._now()
         repairs: dict[Repair, None] = {}
-        for owner in owners:
+        for owner in (_ALL_USERS, scope.user):
             for (account, model, repair), end in self._ends.get(owner, {}).items():
                 is_meant = account == scope.account and model == scope.model
                 if is_meant and now < end:

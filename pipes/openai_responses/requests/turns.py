@@ -90,18 +90,19 @@ def record_turn(
     can state. Remote servers are not stored, because their fields can be secret.
     """
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
-    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
-    begins = Turn(request.model, base={"tools": tools, **base})
-    turn = _next_turn(begins, earlier, default_effort) if earlier else None
-    turn = turn or begins
+    settings = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
+    fields: Item = {"tools": tools, **settings}
+    turn = Turn(request.model, base=fields)
+    items = _changed_items(fields, earlier, default_effort) if earlier else None
+    if items is not None:
+        turn = Turn(request.model, items)
     return turn if turn.packed() else None
 
 
-def _next_turn(
-    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
-) -> Turn | None:
+def _changed_items(
+    fields: Item, earlier: Sequence[Turn], default_effort: str | None
+) -> list[Item] | None:
     """Return what differs from the `earlier` turns; None if items cannot state it."""
-    fields = asked.base or {}
     base = earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
@@ -129,7 +130,7 @@ def _next_turn(
         stated.append({"type": ADDED_TOOLS, "role": "developer", "tools": new})
     if update:
         stated.append({"type": CONFIGURATION, **update})
-    return Turn(asked.model, stated)
+    return stated
 
 
 def append_turns(
