@@ -51,9 +51,7 @@ def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
     # The host makes a call that has `approved` without asking, and asks about one that is
     # `pending` (utils/tool_approval.py:110 of 0.12.4): neither is the server's to say.
-    shown = {
-        name: item[name] for name in _FIELDS_OF_A_CALL if item.get(name) is not None
-    }
+    shown = _shown_fields(item)
     # A call without a status of `completed`, `failed` or `rejected` is left out of the
     # next turn (utils/misc.py:394 of 0.12.4).
     if shown.get("status") not in _STATUSES_OF_A_CALL:
@@ -64,7 +62,6 @@ def call_host_item(item: Item) -> Item:
     return shown
 
 
-_FIELDS_OF_A_CALL = ("type", "id", "call_id", "name", "arguments", "input", "status")
 _STATUSES_OF_A_CALL = ("in_progress", "incomplete", "failed")
 
 
@@ -92,7 +89,7 @@ def output_host_item(event: ToolOutput) -> Item:
 
 def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
+    begun = {**_shown_fields(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [text_part("text", "")]}
@@ -107,7 +104,7 @@ def begun_host_item(item: Item) -> Item:
 def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
-        **item,
+        **_shown_fields(item),
         "type": "message",
         "role": "assistant",
         "status": item.get("status") or "completed",
@@ -117,7 +114,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    shown = {**_shown_fields(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
@@ -126,14 +123,18 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     return shown
 
 
-def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
-    # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    given = {name: value for name, value in item.items() if value is not None}
-    given.pop("encrypted_content", None)
-    return given
+def _shown_fields(item: Item) -> Item:
+    """Return the fields of an item that the page and the host need."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others. It
+    # sends some fields of a server to the next model, which the page does not show
+    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4).
+    return {name: item[name] for name in _SHOWN_FIELDS if item.get(name) is not None}
 
 
+_SHOWN_FIELDS = (
+    *("type", "id", "status", "role", "phase", "content", "summary"),
+    *("call_id", "name", "arguments", "input"),
+)
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {

@@ -26,6 +26,7 @@ from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, statu
 from owui_chat.render.items import (
     begun_host_item,
     call_host_item,
+    message_host_item,
     reasoning_host_item,
 )
 from owui_chat.render.native import NativeRenderer
@@ -656,16 +657,20 @@ def test_compaction_that_breaks_off_is_not_awaited() -> None:
         (begun_host_item, reasoning("1")),
         (call_host_item, call("1")),
         (partial(reasoning_host_item, seconds=1), reasoning("1")),
+        (partial(message_host_item, text="a"), message("1", "a")),
     ],
 )
 def test_items_of_the_page_have_no_secret_and_no_null(
     shown: Callable[[Item], Item], item: Item
 ) -> None:
-    """The host leaves out a call whose status is none of its own."""
-    sealed = {**item, "encrypted_content": "gAAAA", "status": None, "caller": None}
-    host_item = shown(sealed)
+    """The host leaves out a call whose status is none of its own.
+
+    It sends the tags and the details of a thought to the next model, unseen.
+    """
+    unseen = {"encrypted_content": "gAAAA", "start_tag": "x", "reasoning_details": [{}]}
+    host_item = shown({**item, **unseen, "status": None, "phase": None})
     assert host_item["status"]
-    assert not {"encrypted_content", "caller"} & host_item.keys()
+    assert not {*unseen, "phase"} & host_item.keys()
 
 
 @pytest.mark.parametrize("status", ["pending", "queued", "requires_approval", ["x"]])

@@ -89,7 +89,7 @@ def test_reader_of_the_own_addresses_gets_the_links_below() -> None:
     assert file_lines(card) == f"\n\n[people.csv]({URL})\n\n*One.*"
     assert file_lines({}) == ""
     odd = {"links": {"sandbox:/a%5D(x).csv": URL}}
-    assert file_lines(odd) == f"\n\n[a\\](x).csv]({URL})"
+    assert file_lines(odd) == f"\n\n[a&#93;(x).csv]({URL})"
 
 
 @pytest.mark.parametrize(
