@@ -148,7 +148,7 @@ async def test_mistakes_of_agent_json_are_told_to_administrators(desk: Desk) -> 
 
     assert any("maximum_iterations cannot be 'many'" in line for line in lines)
     assert any("unknown names: surprise" in line for line in lines)
-    assert any("`context`" in line for line in lines)
+    assert any(": context cannot" in line for line in lines)
     assert hidden == []
 
 
