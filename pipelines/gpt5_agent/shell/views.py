@@ -26,7 +26,7 @@ from manifold.http_failures import NOT_AGAIN, failed_answer, failure_headers
 from manifold.views import client_view, context_sources, page_result, whole_completion
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endings import CUT
-from openai_responses.items import Item, is_reasoning
+from openai_responses.items import Item, content_parts, is_reasoning
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import Origin
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -203,9 +203,10 @@ class HostRenderer:
             continues=event.continues,
         )
         thought = self._native.shown.items[thought_index]
-        if thought_index < self._round_start:  # its own round's details stay
-            details = [*thought.get("reasoning_details", ()), *details]
-        carrier = {**thought, "reasoning_details": details}
+        # A round can end twice: before its own tools ran, and after that.
+        earlier = content_parts(thought.get("reasoning_details"))
+        kept = [e for e in earlier if e.get("turn") not in (None, event.name)]
+        carrier = {**thought, "reasoning_details": [*kept, *details]}
         yield self._native.shown.end(thought_index, carrier)
 
     def _find_thought(self, start: int) -> int | None:
