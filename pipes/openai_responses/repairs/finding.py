@@ -180,11 +180,14 @@ _CALLS_APART = (
     # DashScope; MiniMax (anomalyco/opencode 32614, Kilo-Org/kilocode 3967).
     r"|messages with role \W?tool\W? must be a response to a prece"
     r"|tool call result does not follow tool call|tool call and result not match"
+    r"|tool result's tool id\(\S{1,80}\) not found"  # at its `/responses`, too
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
-    # Bedrock, behind Portkey.
+    # Bedrock and Anthropic, behind Portkey, LiteLLM (BerriAI/litellm 5277, 23510).
     r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks"
+    r"|expected toolResult blocks at \S{1,40} for the following ids"
+    r"|tool_use\W{0,2} ids must be unique"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
 _TOOLS_ARE_MISSING = (

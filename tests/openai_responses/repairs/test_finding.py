@@ -1563,6 +1563,9 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "invalid params, tool call and result not match (2013)",
         "bedrock error: The number of toolResult blocks at messages.2.content exceeds the "
         "number of toolUse blocks of previous turn.",
+        "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_9",
+        "invalid params, tool result's tool id(call_function_z1pbgy47368b_1) not found (2013)",
+        "messages.3.content.2: `tool_use` ids must be unique",
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
