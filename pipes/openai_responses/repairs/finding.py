@@ -274,8 +274,11 @@ _NO_IMAGE_DEPLOYMENT = (
 _NOT_TOGETHER = (
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported"
+    r"|multiple tools are supported only when they are all search tools"
+    r"|\binclude_server_side_tool_invocations to use built-in tools"
 )
-"""What Gemini says of its own tools next to functions; alone it takes them."""
+"""What Gemini says of its own tools next to functions; alone it takes them. The last two:
+googleapis/js-genai 1157 and 1425, BerriAI/litellm 26882."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
 """What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
 gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
