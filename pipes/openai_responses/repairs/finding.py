@@ -180,11 +180,14 @@ _CALLS_APART = (
     # DashScope; MiniMax (anomalyco/opencode 32614, Kilo-Org/kilocode 3967).
     r"|messages with role \W?tool\W? must be a response to a prece"
     r"|tool call result does not follow tool call|tool call and result not match"
+    r"|tool result's tool id\(\S{1,80}\) not found"  # at its `/responses`, too
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
-    # Bedrock, behind Portkey.
+    # Bedrock and Anthropic, behind Portkey, LiteLLM (BerriAI/litellm 5277, 23510).
     r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks"
+    r"|expected toolResult blocks at \S{1,40} for the following ids"
+    r"|tool_use\W{0,2} ids must be unique"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
 _TOOLS_ARE_MISSING = (
@@ -271,8 +274,11 @@ _NO_IMAGE_DEPLOYMENT = (
 _NOT_TOGETHER = (
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported"
+    r"|multiple tools are supported only when they are all search tools"
+    r"|\binclude_server_side_tool_invocations to use built-in tools"
 )
-"""What Gemini says of its own tools next to functions; alone it takes them."""
+"""What Gemini says of its own tools next to functions; alone it takes them. The last two:
+googleapis/js-genai 1157 and 1425, BerriAI/litellm 26882."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
 """What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
 gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm

@@ -923,6 +923,14 @@ OTHER_LOGIN = read_api_error(
     {"error": {"message": NOT_HERE, "code": "invalid_request_body"}}
 )
 TOGETHER = "Built-in tools and Function Calling cannot be combined in the same request."
+# googleapis/js-genai 1157, BerriAI/litellm 26882.
+ALL_SEARCH = "Multiple tools are supported only when they are all search tools."
+# Of a Gemini that would take both with a setting of its own API: googleapis/js-genai 1425,
+# owndev/Open-WebUI-Functions 159.
+TAKES_BOTH = (
+    "Please enable tool_config.include_server_side_tool_invocations to use Built-in tools "
+    "with Function calling."
+)
 
 
 @pytest.mark.parametrize(
@@ -935,6 +943,8 @@ TOGETHER = "Built-in tools and Function Calling cannot be combined in the same r
         # Which tool is meant, nobody says; Gemini takes its own without functions.
         (ApiError(param="tools", message="No."), 400, OfferFunctionsAlone(), False),
         (words(TOGETHER), 400, OfferFunctionsAlone(), False),
+        (words(ALL_SEARCH), 400, OfferFunctionsAlone(), False),
+        (words(TAKES_BOTH), 400, OfferFunctionsAlone(), False),
         # Copilot says it of another account's chat, with the status of a wrong key.
         (OTHER_ACCOUNT, 400, LeaveOutReasoning(LAST), True),
         (OTHER_ACCOUNT, 401, LeaveOutReasoning(LAST), True),
@@ -1563,6 +1573,9 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
         "invalid params, tool call and result not match (2013)",
         "bedrock error: The number of toolResult blocks at messages.2.content exceeds the "
         "number of toolUse blocks of previous turn.",
+        "Expected toolResult blocks at messages.2.content for the following Ids: tooluse_9",
+        "invalid params, tool result's tool id(call_function_z1pbgy47368b_1) not found (2013)",
+        "messages.3.content.2: `tool_use` ids must be unique",
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
