@@ -282,6 +282,7 @@ WRONG_KEY_WORDS = "Incorrect API key provided: xa***23."
     [
         ((RATE, TOO_LARGE), REQUEST_TOO_LARGE, "waiting does not help"),
         ((RATE, BUSY), RATE, "Wait 6 seconds, then"),
+        ((RATE, TOO_LARGE.replace("1,", "30,")), RATE, "rate limit"),
         (("x", WRONG_KEY_WORDS), "invalid_api_key", "does not accept the API key"),
         (
             ("x", f"Invalid: '{WRONG_KEY_WORDS}'"),
@@ -677,6 +678,8 @@ def test_only_an_answer_with_a_status_says_that_there_is_no_such_api() -> None:
     refused = ending_of_refusal(404, ApiError())
     assert "no Responses API" in refused.message
     assert refused.fault.settings == ("base_url",)
+    # A code of its own body is less certain than the status.
+    assert ending_of_refusal(404, ApiError("500")).message == refused.message
     behind = read_api_error({"detail": "Error code: 404 - Not Found"})
     streamed = ending_of_failure("error", ApiError("404"))
     for ending in (streamed, ending_of_refusal(500, behind)):

@@ -240,6 +240,7 @@ async def test_terminal_obeys_nobody_else() -> None:
             "Bern\n  May ls be called?\n  y or n: ",
         ),
         ("-" * 240, "\n  " + "-" * 78 + "\n  -"),
+        ("\t" * 40 + "-", "\n  " + " " * 78 + "\n  "),
         ("\N{FULLWIDTH LATIN SMALL LETTER A}" * 90, "\n  \uff41"),
     ],
 )

@@ -378,13 +378,18 @@ ADDRESS = "https://pubmed.example/about"
             {"user_location": " , , CH,"},
             {"user_location": {"type": "approximate", "country": "CH"}},
         ),
+        # The API refuses a country that is no code.
+        (
+            {"user_location": "Bern, , Switzerland"},
+            {"user_location": {"type": "approximate", "city": "Bern"}},
+        ),
         (
             {"user_location": {"country": "CH", "type": "exact", "x": "1"}},
             {"user_location": {"type": "approximate", "country": "CH"}},
         ),
         # The API wants domains without a scheme.
         (
-            {"allowed_domains": ["openai.com", f" {ADDRESS}", ""]},
+            {"allowed_domains": [" openai.com ", f" {ADDRESS}", ""]},
             {"filters": {"allowed_domains": ["openai.com", "pubmed.example"]}},
         ),
         (
