@@ -598,6 +598,7 @@ def test_unknown_refusal_is_met_with_plain_words_at_the_end() -> None:
     in_turn = [options, AnswersAsTexts(), *tools]
     assert repairs_in_turn(strange, input=answered) == in_turn
     assert repairs_in_turn(strange, input=[USER], tools=[LOOK]) == [options, tools[1]]
+    assert repairs_in_turn(strange._replace(status=501)) == [options, *plain, *tools]
     assert repairs_in_turn(strange, knows_options=True) == plain
     assert repairs_in_turn(strange, took_options=True) == [*plain, options, *tools]
     assert repairs_in_turn(Failure(200, words("It cannot be."))) == plain

@@ -46,6 +46,7 @@ from openai_responses.repairs.request_repairs import (
     Repair,
     ReplaceEffort,
     RequestRepair,
+    SeparateCalls,
     ShortCallIds,
     ShortenDescriptions,
     StateDetail,
@@ -568,6 +569,18 @@ def test_questions_without_an_answer_are_joined() -> None:
     assert joined == [{**HI, "content": parts}, *CALL, HELLO, HI]
     request = sent_request(asked, [JoinMessages(), LeaveOutItem(A)])
     assert [row.item for row in request.items] == joined
+
+
+@pytest.mark.parametrize("move", [MoveMessages(), SeparateCalls()])
+def test_items_that_are_moved_have_the_names_of_their_new_places(move: Repair) -> None:
+    asked = body(input=[CALL[0], HI, CALL[1]])
+
+    request = sent_request(asked, [move, LeaveOutItem(A)])
+
+    moved = request.payload["input"]
+    assert moved != asked["input"]
+    assert [row.item for row in request.items] == moved
+    assert [row.name for row in request.items] == item_names(moved)
 
 
 def test_what_repairs_of_a_chat_leave_is_joined_and_gathered_as_well() -> None:

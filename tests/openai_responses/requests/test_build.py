@@ -537,6 +537,13 @@ def test_a_plain_chat_misses_nothing() -> None:
     assert missing("gpt-5.2", **told, stream_options={"include_usage": True}) == []
 
 
+def test_what_an_item_changes_is_not_missed() -> None:
+    """The fields of a request stay those of a chat's first turn."""
+    update = {"type": "configuration_update", "reasoning": {"effort": "low"}}
+    request = ResponsesRequest(model="m", input=[update])
+    assert unsent_parameters({"reasoning_effort": "low"}, request) == ([], [])
+
+
 def test_parameters_unknown_to_the_api_are_named() -> None:
     asked = {"logit_bias": {"1": 2}, "stop": ["."], "seed": 1, "x" * 99: "secret"}
     assert missing("gpt-5.2", **asked) == ["logit_bias", "seed", "stop", "x" * 40]

@@ -112,19 +112,19 @@ def test_custom_tool_becomes_flat_without_keys_that_the_api_does_not_have() -> N
     """The API would quote them in its refusal."""
     grammar = {"syntax": "lark", "definition": "start: /a/"}
     form = {"type": "grammar", **grammar, "tools[0].filters": 1}
-    flat = {"type": "custom", "name": "c", "format": form, "tools[1].filters": 1}
+    known = {"type": "custom", "name": "c", "description": "d"}
+    flat = {**known, "format": form, "tools[1].filters": 1}
     chat_form = {"type": "grammar", "grammar": grammar}
 
     read = responses_tools(
         [
             flat,
             {"type": "custom", "custom": flat},
-            {"type": "custom", "custom": {"name": "c", "format": chat_form}},
+            {"type": "custom", "custom": {**known, "format": chat_form}},
         ]
     )
 
-    known = {"type": "grammar", **grammar}
-    assert read == [{"type": "custom", "name": "c", "format": known}] * 3
+    assert read == [{**known, "format": {"type": "grammar", **grammar}}] * 3
 
 
 @pytest.mark.parametrize(
