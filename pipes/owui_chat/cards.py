@@ -23,10 +23,14 @@ from owui_chat.host_tools import UNSTORED
 
 def beginnings_of(text: str) -> str:
     """Return the pattern of all beginnings of a text, up to the end of the string."""
+    return rf"{_any_beginning(text)}\Z"
+
+
+def _any_beginning(text: str) -> str:
     pattern = ""
     for letter in reversed(text):
         pattern = f"(?:{re.escape(letter)}{pattern})?"
-    return rf"{pattern}\Z"
+    return pattern
 
 
 _CARD_SPACE = r"[\s\ufeff]"
@@ -42,11 +46,14 @@ _FORGED_CARD = re.compile(
 )
 """No usual tag is longer, or has another in itself, where the page may find the type. At the
 end of a text is one that goes on so in what is held back."""
+_BEGUN_CARD = (
+    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
+    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
+)
 _OPEN_CARD = re.compile(
-    rf"<{beginnings_of('details')}|<details{_CARD_SPACE}[^<>]{{0,305}}\Z"
-    rf"|<{beginnings_of(_FILE_CARD)}|\{{{beginnings_of(_FILE_TOKEN)}"
-    # What becomes a character of one, or nothing, is not whole yet.
-    r"|[<{][^<>{&\[]{0,305}(?:&[^\s<>{&\[]{0,300}|\[(?=\d|\Z)[^<>{&\[\]]{0,300})\Z"
+    rf"{_BEGUN_CARD}\Z"
+    # What becomes one of its characters, or nothing, is not whole yet.
+    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
     r"|&[#\w]{0,40}\Z",
     re.IGNORECASE,
 )

@@ -7,6 +7,7 @@ below a text.
 """
 
 import re
+from itertools import islice
 from urllib.parse import unquote
 
 from openai_responses.items import Item, content_parts
@@ -31,13 +32,20 @@ def file_citations(item: JsonObject) -> list[Item]:
     return list(citations.values())
 
 
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name.
+_MOST_ADDRESSES = 1_000
+"""Of a text, of which the names are read."""
 
-    `name` is one that `shorten_name` returned.
+
+def container_addresses(text: str) -> dict[str, list[str]]:
+    """Return the addresses of container files in `text`, by the names of the files.
+
+    The names are such that `shorten_name` returns.
     """
-    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [address for address in addresses if _address_name(address) == name]
+    found = islice(_CONTAINER_ADDRESS.finditer(text), _MOST_ADDRESSES)
+    named: dict[str, list[str]] = {}
+    for address in dict.fromkeys(match[0] for match in found):
+        named.setdefault(_address_name(address), []).append(address)
+    return named
 
 
 def _address_name(address: str) -> str:

@@ -15,7 +15,7 @@ _CLIENT_EXIT_SECONDS = 1.0
 _ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
     "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
-    "--workdir /work --ulimit core=1:1"
+    "--workdir /work"
 )
 
 

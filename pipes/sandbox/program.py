@@ -453,9 +453,13 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
+        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, hard_limit = resource.getrlimit(kind)
+        try:
+            _, hard_limit = resource.getrlimit(kind)
+        except OSError:  # the last one is set already, and the filter keeps it
+            continue
         lowest = limit
         if hard_limit != resource.RLIM_INFINITY:
             lowest = min(limit, hard_limit)

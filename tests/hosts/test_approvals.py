@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
+from aiohttp import web
 
 from hosts.people.client import Json
 from hosts.people.questions import ASK_USER, ASKS, calling
@@ -18,7 +19,9 @@ from hosts.sent import (
     tool_outputs,
 )
 from hosts.setup.pipes import MODEL, PIPE, install_pipe, valves_changed
+from openai_responses.items import text_message
 from simulator import Simulator
+from upstream.server import Upstream, in_turn, replying
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe", "toolkit")]
 
@@ -175,6 +178,38 @@ async def test_call_with_hidden_characters_is_not_left_to_the_card(
     }
     [output] = tool_outputs(chat_bodies(simulator)[-1])
     assert output == "Sunny in Bern\u202e\u200b\U000e0041."
+
+
+@pytest.mark.asyncio
+async def test_server_approves_no_call(tab: Tab, admin: User) -> None:
+    """The host would make one that is approved along with the next that a user allows."""
+    made: Json = {"type": "function_call", "name": TOOL, "status": "completed"}
+    calls = [
+        {
+            **made,
+            "id": f"fc_{city}",
+            "call_id": city,
+            "arguments": f'{{"city": "{city}"}}',
+        }
+        for city in ("Bern", "Rome")
+    ]
+    calls[1]["approved"] = True
+    whole: Json = {"id": "resp_1", "status": "completed"}
+    said = text_message("assistant", "Done.")
+    asked: Json = {**whole, "output": calls}
+    answer = in_turn(
+        replying(json.dumps(asked)), replying(json.dumps({**whole, "output": [said]}))
+    )
+
+    async def serve(request: web.Request) -> web.StreamResponse:
+        is_question = request.method == "POST"
+        return await answer(request) if is_question else web.Response(status=404)
+
+    async with Upstream(serve) as up:
+        address = up.base_url
+        async with valves_changed(admin, PIPE, BASE_URL=address, COMPATIBILITY="auto"):
+            turn = await tab.begin(MODEL, "How?", body=ASKING)
+            assert await tab.decide(turn) == [TOOL] * 2
 
 
 @pytest.mark.asyncio

@@ -119,7 +119,6 @@ async def test_container_is_closed(client: Client) -> None:
             "--log-driver": "none",
             "--hostname": "sandbox",
             "--workdir": "/work",
-            "--ulimit": "core=1:1",
             "--user": "65534:65534",
             "--pids-limit": "8",
             "--memory": "1200",

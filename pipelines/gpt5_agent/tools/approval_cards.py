@@ -22,6 +22,8 @@ _MAX_CARD_CHARACTERS = 500
 """Of a longer question the host shows the beginning, as if it were all."""
 _MAX_BLOCK_CHARACTERS = 20_000
 """More than anybody reads, and about what the page still shows at once."""
+_MAX_WIRE_CHARACTERS = 3 * _MAX_BLOCK_CHARACTERS
+"""In JSON a character of a text takes at most two, or its escape."""
 _LINE_CHARACTERS = 80
 """A longer line is broken: in a block of code its end is out of sight."""
 _CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"
@@ -60,6 +62,9 @@ def call_above_card(request: ToolCallRequested) -> str:
 
 def is_too_long_to_show(request: ToolCallRequested) -> bool:
     """Say whether neither the card nor the block above it can show the whole call."""
+    # A server may write megabytes, which take seconds to be written for people.
+    if len(json.dumps(request.args, ensure_ascii=False)) > _MAX_WIRE_CHARACTERS:
+        return True
     if _fits_card(_card_text(request)):
         return False
     if not _fits_card(_reference_text(request)):  # the name is that long

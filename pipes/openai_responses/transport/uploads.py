@@ -3,13 +3,13 @@
 An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
 """
 
-from openai_responses.digest import hex_digest
 from openai_responses.endings import UNREADABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import UnreadableAnswer
 from openai_responses.json_input import as_mapping, as_text
 from openai_responses.transport.connections import Connections, EncodedBody
 from openai_responses.transport.deadlines import Deadlines
+from openai_responses.ulid import new_ulid
 
 UPLOAD_SECONDS = 86_400
 """How long an uploaded file lives: a day. The API takes an hour to 30 days (guide "API
@@ -34,10 +34,9 @@ async def upload_file(
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
-    # The file and its fields as `multipart/form-data` (RFC 7578).
-    boundary = hex_digest(f"{name} {len(content)}")
-    while boundary.encode() in content:
-        boundary = hex_digest(boundary)
+    # The file and its fields as `multipart/form-data` (RFC 7578). Nobody can foresee what
+    # ends them: a user who could would write it into a file, and what is taken instead.
+    boundary = new_ulid()
     lines: list[bytes] = []
     for field, value in fields.items():
         lines += [

@@ -126,6 +126,7 @@ class ArtifactStore:
         links: dict[str, str] = {}
         deadlines = Deadlines(self._fetch_timeouts)
         shown_ids = {entry["id"] for entry in self._entries.values() if entry}
+        named = container_addresses(text)
         for citation in citations:
             # Without a directory. A path may have millions of parts; `pathlib` would make
             # an object of each.
@@ -135,7 +136,7 @@ class ArtifactStore:
             if isinstance(entry, str):
                 notes.append(f"*{as_plain_markdown(entry)}*")
                 continue
-            addresses = container_addresses(text, name)
+            addresses = named.get(name, [])
             for address in addresses:
                 links[address] = str(entry["url"])
             is_image = entry["type"] == "image"

@@ -114,6 +114,16 @@ def test_call_that_is_too_long_to_be_shown(
     assert is_too_long_to_show(build_confirmation_request(call)) is is_too_long
 
 
+def test_call_of_megabytes_is_not_written_for_people(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Four million lines took six seconds in which nobody else is answered."""
+    monkeypatch.setattr("gpt5_agent.tools.approval_cards.with_escapes", None)
+    call = {**calls("send"), "arguments": json.dumps({"text": "\n" * 40_000})}
+
+    assert is_too_long_to_show(build_confirmation_request(call))
+
+
 def test_names_cannot_hide_in_the_block() -> None:
     """Neither that of the tool nor those of its arguments."""
     _, block = card_and_block({"a\u202eb": "x\ny", "long": LONG_CODE}, "look\u202eup")

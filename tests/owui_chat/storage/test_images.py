@@ -69,7 +69,14 @@ def test_files_that_a_message_cites_are_found_once() -> None:
 )
 def test_addresses_of_a_file(text: str, name: str, addresses: list[str]) -> None:
     """A full stop after an address is none of it."""
-    assert container_addresses(text, name) == addresses
+    assert container_addresses(text).get(name, []) == addresses
+
+
+def test_a_thousand_addresses_of_a_text_are_read() -> None:
+    """A server may write millions, and each cited file is looked for among them."""
+    text = " ".join(f"sandbox:/mnt/{number}" for number in range(1_001))
+
+    assert len(container_addresses(text)) == 1_000
 
 
 def test_text_gets_the_addresses_of_the_host() -> None:
