@@ -194,10 +194,10 @@ class Pipe:
                         isinstance(event, ToolOutput)
                         and call.caller.may_have_row
                         and isinstance(view, NativeRenderer)
-                        and not view.shown.has_open_calls
+                        and not view.output.has_open_calls
                     ):
                         # A server that is killed then loses nothing older than a second.
-                        stored.save_soon(view.shown.items)
+                        stored.save_soon(view.output.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
