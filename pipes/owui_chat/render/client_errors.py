@@ -92,12 +92,13 @@ def exception_status(error: Exception) -> int:
 def refused_run(error: ResponsesError) -> RunDone:
     """Return the end of a run that an exception stopped before its first request."""
     ending = ending_of_exception(error, has_begun=False)
-    told = ApiError(param=_param_of(error))
-    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+    trace = Trace(status=exception_status(error), error=_api_error(error))
+    return RunDone(ending, trace=trace)
 
 
-def _param_of(error: Exception) -> str | None:
-    return error.param if isinstance(error, InvalidParameter) else None
+def _api_error(error: Exception) -> ApiError:
+    """Return an exception as the API tells an error, which is by its parameter."""
+    return ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
 
 
 def _is_failure(status: int | None) -> bool:
@@ -125,8 +126,7 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    told = ApiError(param=_param_of(error))
-    return client_error(message, exception_status(error), told)
+    return client_error(message, exception_status(error), _api_error(error))
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:
