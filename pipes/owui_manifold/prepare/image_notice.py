@@ -4,7 +4,7 @@ from manifold.preparation import OfferedTools
 from openai_responses.items import tool_name
 from openai_responses.json_input import as_list, value_at
 from openai_responses.models.resolve import ResolvedModel, takes_hosted_tool
-from owui_manifold.call.config import calls_are_legacy, may_change
+from owui_manifold.call.config import calls_are_legacy
 from owui_manifold.call.context import Call
 from owui_manifold.call.valves import TOOL_SETTINGS
 
@@ -33,8 +33,7 @@ def image_hint(call: Call, model: ResolvedModel) -> str:
 
 def _may_draw(call: Call, model: ResolvedModel) -> bool:
     """Say whether the user may turn on images, and the model takes the tool."""
-    is_permitted = may_change(_KIND, call.valves, is_admin=call.caller.is_admin)
-    return is_permitted and takes_hosted_tool(model, _KIND)
+    return _KIND in call.config.permitted and takes_hosted_tool(model, _KIND)
 
 
 _IMAGES_NOWHERE = (
