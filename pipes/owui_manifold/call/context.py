@@ -31,6 +31,7 @@ from shells.caller import (
     wants_usage_chunk,
 )
 from shells.model_list import ModelList
+from strategies.parameters import StrategyParameters
 
 _ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
@@ -189,6 +190,11 @@ class Call(ArrivedCall):
     def valves(self) -> Valves:
         """The administrator's settings, with what the user chose in their place."""
         return self.config.valves
+
+    @property
+    def agent_parameters(self) -> StrategyParameters | None:
+        """Those of the agent, if one answers."""
+        return self.agent.parameters if self.agent else None
 
     @property
     def model_id(self) -> str:
