@@ -54,7 +54,7 @@ from owui_manifold.call.context import (
     read_caller,
 )
 from owui_manifold.call.log import RunLog
-from owui_manifold.call.models import Listing, list_models
+from owui_manifold.call.models import list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.http_answers import event_stream, failure_response
 from owui_manifold.host.open_webui import (
@@ -93,12 +93,12 @@ class Pipe:
         """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._listing = Listing()
-        self._memory = PipeMemory(self._listing)
+        self._memory = PipeMemory()
 
     async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = await list_models(self.valves, self._listing, self._connections)
+        listing = self._memory.listed
+        models = await list_models(self.valves, listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name

@@ -16,6 +16,7 @@ from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.config import Config, named_models
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.models import Listing
 from owui_manifold.call.uploads import UploadMemory
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import EventEmitter, HostContext
@@ -30,7 +31,6 @@ from shells.caller import (
     wants_format,
     wants_usage_chunk,
 )
-from shells.model_list import ModelList
 from strategies.parameters import StrategyParameters
 
 _ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
@@ -101,14 +101,9 @@ class PipeMemory(RecentTexts):
     Itself it knows which notices were shown and logged.
     """
 
-    def __init__(
-        self,
-        listed: ModelList | None = None,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty, but for the models that are `listed`."""
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now=now)
-        self.listed = listed or ModelList()
+        self.listed = Listing()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.threads = ToolThreads()
