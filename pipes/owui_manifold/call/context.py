@@ -139,6 +139,14 @@ class ArrivedCall:
         """Those of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
 
+    def answering_agent(self) -> AgentMode | None:
+        """Return how an agent answers; None if none does. Tasks have no agent."""
+        if self.caller.task:
+            return None
+        name = self.caller.model
+        switched = self.config.wants_agent
+        return find_agent(name, self.config.agent, is_switched=switched)
+
     def page_emitter(self) -> EventEmitter | None:
         """Return what sends events apart from the answer; None if no page shows them.
 
@@ -226,13 +234,8 @@ def resolve_call(
 
     Raises InvalidRequest for unusable overrides.
     """
-    caller = arrived.caller
-    config = arrived.config
-    models = named_models(config.valves)
-    chosen = resolve_model(caller.model, models)
-    agent = None
-    if not caller.task:
-        agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
+    models = named_models(arrived.config.valves)
+    chosen = resolve_model(arrived.caller.model, models)
     listed = arrived.memory.listed.as_listed(chosen, endpoint)
     return Call(
         **vars(arrived),
@@ -240,5 +243,5 @@ def resolve_call(
         endpoint=endpoint,
         models=models,
         model=answering_model(listed, endpoint),
-        agent=agent,
+        agent=arrived.answering_agent(),
     )

@@ -13,7 +13,7 @@ from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
-from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
+from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE, named_models
 from owui_manifold.call.context import ArrivedCall, Call
 from owui_manifold.prepare.request import Prepared
@@ -175,15 +175,13 @@ def report_refusal(arrived: ArrivedCall, error: Exception) -> RunMetadata | None
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if arrived.caller.task:
-        return None
-    config = arrived.config
-    name = arrived.caller.model
-    agent = find_agent(name, config.agent, is_switched=config.wants_agent)
+    agent = arrived.answering_agent()
     if agent is None:
         return None
+    config = arrived.config
     overrides: Mapping[str, ResolvedModel] = {}
     with suppress(InvalidRequest):  # it may be what refused the answer
         overrides = named_models(config.valves)
-    model = resolve_model(answering_name(name, config.agent), overrides)
+    name = answering_name(arrived.caller.model, config.agent)
+    model = resolve_model(name, overrides)
     return log_refusal(arrived.log, agent.strategy, model.id, error)
