@@ -299,20 +299,14 @@ def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    texts: list[Item] = []
-    others: list[Item] = []
-    for part in message.content:
-        if _is_input_text(part):
-            texts.append(part)
-        else:
-            others.append(part)
-    has_words = any(words in part["text"] for part in texts)
+    has_words = any(words in text for text in _input_texts(message))
     if not has_words or injected.get("words") != text_digest(words):
         return message
     sent: list[Item] = []
     for text in injected["texts"]:
         whole = text if isinstance(text, str) else words.join(text)
         sent.append({"type": "input_text", "text": whole})
+    others = [part for part in message.content if not _is_input_text(part)]
     return message.with_content([*sent, *others])
 
 
