@@ -37,10 +37,7 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
 from owui_chat.older_calls import in_older_form, with_todays_tools
 from owui_chat.render.chunks import Chunk, source_chunk, whole_characters
-from owui_chat.render.client_errors import (
-    ending_status,
-    exception_status,
-)
+from owui_chat.render.client_errors import ending_status, exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text, has_failed
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer

@@ -23,10 +23,10 @@ def image_hint(call: Call, model: ResolvedModel) -> str:
     It is the same whether or not the switch is on: another beginning would cost the
     prompt cache.
     """
-    meta = value_at(call.host.metadata, "model", "info", "meta")
     if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
-    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+    filters = value_at(call.host.metadata, "model", "info", "meta", "filterIds")
+    if _IMAGE_SWITCH not in as_list(filters):
         return ""
     return _IMAGE_HINT if _may_draw(call, model) else ""
 
