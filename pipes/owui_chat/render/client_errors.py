@@ -71,12 +71,11 @@ _ERROR_TYPES: Mapping[int, str] = {
 
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
-    trace = ended.trace
     ending = ended.ending
-    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
-    if has_status and trace.status:
-        return trace.status
-    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
+    status = ended.trace.status or 0
+    if ending.kind in ("refused", "invalid") and _is_failure(status):
+        return status
+    known = ended.trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
 
 
@@ -85,7 +84,8 @@ def exception_status(error: Exception) -> int:
     if isinstance(error, InvalidRequest):
         return _STATUS_OF_REMEDIES[error.remedy]
     if isinstance(error, ResponsesError):
-        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
+        status = error.status or 0
+        return status if _is_failure(status) else HTTPStatus.BAD_GATEWAY
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
@@ -101,8 +101,8 @@ def _api_error(error: Exception) -> ApiError:
     return ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
 
 
-def _is_failure(status: int | None) -> bool:
-    return status is not None and 400 <= status < 600
+def _is_failure(status: int) -> bool:
+    return 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
