@@ -109,7 +109,7 @@ def assert_shown_and_kept(events: Sequence[RunEvent]) -> None:
     whole = completion(ended, "chatcmpl-1", 0, "gpt-5.2", AnswerReport())
     json.dumps([answer.chunks, chunks, whole])
     grown = [chunk["delta"] for chunk in answer.chunks if chunk.get("type") == TEXT]
-    shown = "".join([*grown, *map(message_text, answer.view.shown.items)])
+    shown = "".join([*grown, *map(message_text, answer.view.output.items)])
     assert all(ulid in shown for ulid in answer.records)
     chat = {message_key("m-1"): write_records(answer.records, SIGN)}
     read = read_records(json.loads(json.dumps(chat)), SIGN)

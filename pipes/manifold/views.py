@@ -84,8 +84,8 @@ def page_result(
         result.pop("error", None)
     elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.message)
-    if view.shown.items:
-        result["output"] = view.shown.items
+    if view.output.items:
+        result["output"] = view.output.items
     return result
 
 

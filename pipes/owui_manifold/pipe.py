@@ -37,10 +37,7 @@ from owui_chat.events import AnswerEvent
 from owui_chat.input.tasks import is_usable_text, task_result
 from owui_chat.older_calls import in_older_form, with_todays_tools
 from owui_chat.render.chunks import Chunk, source_chunk, whole_characters
-from owui_chat.render.client_errors import (
-    ending_status,
-    exception_status,
-)
+from owui_chat.render.client_errors import ending_status, exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text, has_failed
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
@@ -54,7 +51,7 @@ from owui_manifold.call.context import (
     read_caller,
 )
 from owui_manifold.call.log import RunLog
-from owui_manifold.call.models import Listing, list_models
+from owui_manifold.call.models import list_models
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.host.http_answers import event_stream, failure_response
 from owui_manifold.host.open_webui import (
@@ -93,12 +90,12 @@ class Pipe:
         """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._listing = Listing()
-        self._memory = PipeMemory(self._listing)
+        self._memory = PipeMemory()
 
     async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = await list_models(self.valves, self._listing, self._connections)
+        listing = self._memory.listed
+        models = await list_models(self.valves, listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -151,10 +148,10 @@ class Pipe:
         )
         if permitted is not metadata:
             call.note_left_out({"web_search": "no permission for web search"})
-        if call.caller.streams:
+        if caller.streams:
             chunks = self._stream(call, fault)
-            return chunks if call.caller.has_page else event_stream(chunks)
-        answer = self._do_task if call.caller.task else self._complete
+            return chunks if caller.has_page else event_stream(chunks)
+        answer = self._do_task if caller.task else self._complete
         result = await answer(call, fault)
         return whole_characters(result) if isinstance(result, dict) else result
 
@@ -166,15 +163,16 @@ class Pipe:
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
         """
+        caller = call.caller
         failed = True
         has_waited = False  # for the database, just before the last chunk
         view: NativeRenderer | ChunkRenderer
-        if call.caller.has_page:
+        if caller.has_page:
             # A channel shows no status lines.
-            view = _page_view(has_status_lines=not call.caller.is_in_channel)
+            view = _page_view(has_status_lines=not caller.is_in_channel)
         else:
-            view = client_view(call.caller)
-        stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
+            view = client_view(caller)
+        stored = StoredOutput(caller.chat_id, caller.message_id)
         try:
             async with aclosing(await self._answer(call, fault)) as events:
                 async for event in events:
@@ -185,19 +183,19 @@ class Pipe:
                         # An event the host writes into the message when it reads it.
                         has_waited = "event" in chunk
                         if not has_waited:
-                            yield readable_chunk(chunk, call.caller)
+                            yield readable_chunk(chunk, caller)
                             continue
-                        await _wait_to_store(call.caller)
+                        await _wait_to_store(caller)
                         async with stored.lock:
-                            yield readable_chunk(chunk, call.caller)
+                            yield readable_chunk(chunk, caller)
                     if (
                         isinstance(event, ToolOutput)
-                        and call.caller.may_have_row
+                        and caller.may_have_row
                         and isinstance(view, NativeRenderer)
-                        and not view.shown.has_open_calls
+                        and not view.output.has_open_calls
                     ):
                         # A server that is killed then loses nothing older than a second.
-                        stored.save_soon(view.shown.items)
+                        stored.save_soon(view.output.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -206,16 +204,15 @@ class Pipe:
             message = report_exception(call.log, error, PIPE_SHELL)
             has_waited = False
             client = view if isinstance(view, ChunkRenderer) else None
-            caller = call.caller
             for chunk in failure_chunks(caller, message, error, metadata, client):
                 yield chunk
         finally:
             stored.cancel()
-        shows_log = call.config.shows_log and call.caller.reads_reasons
-        if failed and shows_log and call.caller.has_page:
+        shows_log = call.config.shows_log and caller.reads_reasons
+        if failed and shows_log and caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not has_waited:
-            await _wait_to_store(call.caller)
+            await _wait_to_store(caller)
 
     async def _complete(self, call: ArrivedCall, fault: Exception | None) -> Any:
         """Return the whole answer at once, with the output items for the host.
@@ -224,24 +221,24 @@ class Pipe:
         failure, with what there is of an answer: with status 200 it would be taken for a
         whole one.
         """
+        caller = call.caller
         emit = call.page_emitter()
-        has_lines = emit is not None and not call.caller.is_in_channel
+        has_lines = emit is not None and not caller.is_in_channel
         view = _page_view(has_status_lines=has_lines)
         try:
             events = await self._answer(call, fault)
-            ended = await self._watch(events, view, emit)
+            ended = await _watch(events, view, emit)
         except Exception as error:
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
             if metadata and emit:
                 await emit(metadata_chunk(metadata)["event"])
-            result = whole_failure(call.caller, message, error, metadata)
-            if call.caller.is_open_webui:
-                await _wait_to_store(call.caller)
+            result = whole_failure(caller, message, error, metadata)
+            if caller.is_open_webui:
+                await _wait_to_store(caller)
                 return result
             response = failure_response()
             return failed_answer(response, result, exception_status(error), {})
-        caller = call.caller
         await _wait_to_store(caller)
         if caller.is_open_webui:
             has_advice = bool(view.advice)
@@ -265,7 +262,7 @@ class Pipe:
         text = ""
         try:
             events = await self._answer(call, fault)
-            ended = await self._watch(events, _page_view())
+            ended = await _watch(events, _page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
@@ -333,36 +330,36 @@ class Pipe:
             )
         return answer_events(prepared, self._connections)
 
-    async def _watch(
-        self,
-        events: AsyncGenerator[AnswerEvent, None],
-        view: NativeRenderer,
-        emit: EventEmitter | None = None,
-    ) -> RunDone:
-        """Read `events` and return their end; the `view` has the items for the host.
 
-        What only a page shows, like a status or a source, is emitted meanwhile.
-        """
-        ended = RunDone(CUT)
-        messages = OpenMessages()
-        async with aclosing(events):
-            async for event in events:
-                messages.note(event)
-                whole: list[AnswerEvent] = [event]
-                if isinstance(event, RunDone):
-                    ended = event
-                    if event.ending.is_failure:
-                        # A stream's reader has the text of messages that were cut; a
-                        # whole answer has only what ended.
-                        cut = messages.end()
-                        items = [end.item for end in cut]
-                        ended = event._replace(output=(*event.output, *items))
-                        whole = [*cut, ended]
-                for shown in whole:
-                    for chunk in view.render(shown):
-                        if emit and "event" in chunk:
-                            await emit(chunk["event"])
-        return ended
+async def _watch(
+    events: AsyncGenerator[AnswerEvent, None],
+    view: NativeRenderer,
+    emit: EventEmitter | None = None,
+) -> RunDone:
+    """Read `events` and return their end; the `view` has the items for the host.
+
+    What only a page shows, like a status or a source, is emitted meanwhile.
+    """
+    ended = RunDone(CUT)
+    messages = OpenMessages()
+    async with aclosing(events):
+        async for event in events:
+            messages.note(event)
+            whole: list[AnswerEvent] = [event]
+            if isinstance(event, RunDone):
+                ended = event
+                if event.ending.is_failure:
+                    # A stream's reader has the text of messages that were cut; a
+                    # whole answer has only what ended.
+                    cut = messages.end()
+                    items = [end.item for end in cut]
+                    ended = event._replace(output=(*event.output, *items))
+                    whole = [*cut, ended]
+            for shown in whole:
+                for chunk in view.render(shown):
+                    if emit and "event" in chunk:
+                        await emit(chunk["event"])
+    return ended
 
 
 def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:

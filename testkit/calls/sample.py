@@ -115,7 +115,10 @@ def config_of(
     user = {"valves": user_valves or UserValves(), "role": role}
     config = read_config(free, user, metadata or {})
     may_change = {"USER_MAY_CHANGE": valves.USER_MAY_CHANGE}
-    return config._replace(valves=config.valves.model_copy(update=may_change))
+    return config._replace(
+        valves=config.valves.model_copy(update=may_change),
+        permitted=read_config(valves, user).permitted,
+    )
 
 
 def host_context(

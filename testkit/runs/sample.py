@@ -267,7 +267,7 @@ class Page:
     @property
     def items(self) -> list[Item]:
         """What the host has stored."""
-        return self._view.shown.items
+        return self._view.output.items
 
     def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
         cited = self._citations.feed(event) if isinstance(event, RunEvent) else [event]

@@ -99,7 +99,7 @@ def test_page_gets_items_and_the_tokens_of_the_last_response(
 ) -> None:
     """It shows no reason of the end, unless a status line advises on it."""
     view = NativeRenderer(lambda: 0.0)
-    view.shown.items += ended.output
+    view.output.items += ended.output
     view.report = AnswerReport(cost=Cost(0.5))
 
     stored = page_result(ended, "m", view, has_advice=has_advice)

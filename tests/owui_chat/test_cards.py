@@ -113,7 +113,7 @@ def grown(item: Item, kind: str, text: str, size: int) -> tuple[str, str]:
         events += citations.feed(event)
     chunks = [chunk for event in events for chunk in renderer.render(event)]
     deltas = [str(chunk["delta"]) for chunk in chunks if "delta" in chunk]
-    ended = renderer.shown.items[0]
+    ended = renderer.output.items[0]
     [part] = ended.get("content") or ended["summary"]
     return "".join(deltas), part["text"]
 
@@ -146,7 +146,7 @@ def test_code_draws_no_card(size: int) -> None:
     ended = [*renderer.render(ItemDone(0, item))]
 
     assert not DRAWN.search("".join(chunk.get("delta", "") for chunk in grown))
-    card = renderer.shown.items[0]
+    card = renderer.output.items[0]
     assert ended
     assert not DRAWN.search(card["code"])
     assert take_out_code([code_text(card["code"])], [item]) == ([""], [])

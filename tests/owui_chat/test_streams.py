@@ -265,12 +265,12 @@ def host_and_filters_can_read_every_chunk(response: Response) -> None:
 
 def page_is_the_same_byte_by_byte(response: Response) -> None:
     bytewise = tell(response.bytewise)
-    assert bytewise.view.shown.items == response.told.view.shown.items
+    assert bytewise.view.output.items == response.told.view.output.items
     assert bytewise.records == response.told.records
 
 
 def sealed_reasoning_is_nowhere_to_read(response: Response) -> None:
-    shown = [response.told.chunks, response.told.view.shown.items, response.answer]
+    shown = [response.told.chunks, response.told.view.output.items, response.answer]
     assert "encrypted_content" not in json.dumps(shown)
     assert "encrypted_content" not in str(
         completion(response.done, *HEAD, AnswerReport())
@@ -285,7 +285,7 @@ def every_record_has_its_marker_whole_in_one_event(response: Response) -> None:
         assert has_marker(delta)
         assert delta.startswith("\n\n[openai_responses:v2:")
         assert "]: #\n\n" in delta
-    ids = [str(item.get("id")) for item in told.view.shown.items]
+    ids = [str(item.get("id")) for item in told.view.output.items]
     alone = [name for name in ids if name.startswith("msg_kept_")]
     assert len(with_marker) + len(alone) == len(told.records)
 
@@ -364,7 +364,7 @@ def ended_on_the_page(chunks: list[Json]) -> Iterator[tuple[str, Item]]:
 
 def thoughts_that_grew_are_what_is_stored(response: Response) -> None:
     told = response.told
-    for index, item in enumerate(told.view.shown.items):
+    for index, item in enumerate(told.view.output.items):
         if item["type"] == "reasoning" and item["status"] == "completed":
             grown = [
                 chunk["delta"]
@@ -576,7 +576,7 @@ def cites(item: Item) -> bool:
 def host_stores_what_the_page_holds(response: Response, host: HostFunctions) -> None:
     """Item by item; a text that was cut off is there as far as it grew."""
     reduced = host.reduce(natives(response.told.chunks))
-    held_items = response.told.view.shown.items
+    held_items = response.told.view.output.items
     assert len(reduced) == len(held_items)
     for item, held in zip(reduced, held_items, strict=True):
         if held.get("status") != "in_progress":

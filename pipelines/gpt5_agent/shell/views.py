@@ -125,7 +125,7 @@ class HostRenderer:
             case StepStarted() | StepEnded():
                 if isinstance(event, StepStarted) and event.begins_round:
                     self._texts.begin_round(may_call=event.may_call)
-                    self._round_start = len(self._native.shown.items)
+                    self._round_start = len(self._native.output.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -156,7 +156,7 @@ class HostRenderer:
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
-        shown = self._run_end._replace(output=tuple(self._native.shown.items))
+        shown = self._run_end._replace(output=tuple(self._native.output.items))
         return page_result(shown, model, self._native)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
@@ -202,16 +202,16 @@ class HostRenderer:
             self._sign,
             continues=event.continues,
         )
-        thought = self._native.shown.items[thought_index]
+        thought = self._native.output.items[thought_index]
         # A round can end twice: before its own tools ran, and after that.
         earlier = content_parts(thought.get("reasoning_details"))
         kept = [e for e in earlier if e.get("turn") not in (None, event.name)]
         carrier = {**thought, "reasoning_details": [*kept, *details]}
-        yield self._native.shown.end(thought_index, carrier)
+        yield self._native.output.end(thought_index, carrier)
 
     def _find_thought(self, start: int) -> int | None:
         """Return the index of the first thought from `start` on among the items shown."""
-        items = self._native.shown.items
+        items = self._native.output.items
         for index in range(start, len(items)):
             if is_reasoning(items[index]):
                 return index

@@ -114,13 +114,6 @@ def build_input(
     return sent
 
 
-def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
-    call_id = returned.call_id
-    kind = call_types.get(call_id, "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
 _Unmarked = AssistantThought | AssistantImage | ToolCall | ToolMessage
 _AssistantPart = AssistantText | _Unmarked
 _Piece = MarkedText | _Unmarked
@@ -225,19 +218,24 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
             elif isinstance(piece, AssistantThought):
-                content = [text_part("reasoning", piece.text)]
-                thought = {"type": "reasoning", "summary": [], "content": content}
-                items += [thought] if has_calls else []
+                if has_calls:
+                    content = [text_part("reasoning", piece.text)]
+                    items.append(
+                        {"type": "reasoning", "summary": [], "content": content}
+                    )
             elif isinstance(piece, AssistantImage):
                 image = {"type": "image_generation_call", "result": piece.url}
-                items += [image] if has_image(image) else []
+                if has_image(image):
+                    items.append(image)
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])
                 items += [*before, item, *after]
             else:
-                items.append(tool_message_item(piece, call_types))
-                has_remote |= is_remote_id(piece.call_id)
+                call_id = piece.call_id
+                kind = CALL_OUTPUTS[call_types.get(call_id, "function_call")]
+                items.append({"type": kind, "call_id": call_id, "output": piece.output})
+                has_remote |= is_remote_id(call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
     def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:

@@ -189,14 +189,11 @@ def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
     None: nothing, too much, or other words. `words` is the digest of the user's words,
     `texts` are those of the message, the one with the words cut around them.
     """
-    asked: UserMessage | None = None
-    words = ""
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            asked = part
-            words = part.stored.words
-    if asked is None:
+    questions = _stored_questions(parts)
+    if not questions:
         return None
+    asked, stored = questions[-1]
+    words = stored.words
     texts: list[Any] = _input_texts(asked)
     size = sum(len(text) for text in texts) - len(words)
     if not 0 < size <= _MAX_CHARACTERS:
@@ -227,12 +224,8 @@ def drop_repeated_context(
     # The texts of earlier questions around which the host put something, as sent. The
     # last question of the row is the one that is asked: an answer that is continued was
     # sent with it before.
-    questions: list[tuple[UserMessage, StoredMessage]] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            questions.append((part, part.stored))
     earlier_texts: list[str] = []
-    for question, stored in questions[:-1]:
+    for question, stored in _stored_questions(parts)[:-1]:
         before_it = sent.get(stored.answer_id, _NOTHING).injected
         if before_it:
             message = _apply_injected_context(question, stored.words, before_it)
@@ -248,6 +241,17 @@ def drop_repeated_context(
                 continue
         texts.append(text)
     return {**injected, "texts": texts}
+
+
+def _stored_questions(
+    parts: Sequence[ChatPart],
+) -> list[tuple[UserMessage, StoredMessage]]:
+    """Return the messages of the user that the row has, with what it has of them."""
+    questions: list[tuple[UserMessage, StoredMessage]] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            questions.append((part, part.stored))
+    return questions
 
 
 def model_turns(
@@ -295,20 +299,14 @@ def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    texts: list[Item] = []
-    others: list[Item] = []
-    for part in message.content:
-        if _is_input_text(part):
-            texts.append(part)
-        else:
-            others.append(part)
-    has_words = any(words in part["text"] for part in texts)
+    has_words = any(words in text for text in _input_texts(message))
     if not has_words or injected.get("words") != text_digest(words):
         return message
     sent: list[Item] = []
     for text in injected["texts"]:
         whole = text if isinstance(text, str) else words.join(text)
         sent.append({"type": "input_text", "text": whole})
+    others = [part for part in message.content if not _is_input_text(part)]
     return message.with_content([*sent, *others])
 
 

@@ -71,12 +71,11 @@ _ERROR_TYPES: Mapping[int, str] = {
 
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
-    trace = ended.trace
     ending = ended.ending
-    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
-    if has_status and trace.status:
-        return trace.status
-    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
+    status = ended.trace.status or 0
+    if ending.kind in ("refused", "invalid") and _is_failure(status):
+        return status
+    known = ended.trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
 
 
@@ -85,23 +84,25 @@ def exception_status(error: Exception) -> int:
     if isinstance(error, InvalidRequest):
         return _STATUS_OF_REMEDIES[error.remedy]
     if isinstance(error, ResponsesError):
-        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
+        status = error.status or 0
+        return status if _is_failure(status) else HTTPStatus.BAD_GATEWAY
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def refused_run(error: ResponsesError) -> RunDone:
     """Return the end of a run that an exception stopped before its first request."""
     ending = ending_of_exception(error, has_begun=False)
-    told = ApiError(param=_param_of(error))
-    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+    trace = Trace(status=exception_status(error), error=_api_error(error))
+    return RunDone(ending, trace=trace)
 
 
-def _param_of(error: Exception) -> str | None:
-    return error.param if isinstance(error, InvalidParameter) else None
+def _api_error(error: Exception) -> ApiError:
+    """Return an exception as the API tells an error, which is by its parameter."""
+    return ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
 
 
-def _is_failure(status: int | None) -> bool:
-    return status is not None and 400 <= status < 600
+def _is_failure(status: int) -> bool:
+    return 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
@@ -125,8 +126,7 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    told = ApiError(param=_param_of(error))
-    return client_error(message, exception_status(error), told)
+    return client_error(message, exception_status(error), _api_error(error))
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:

@@ -20,10 +20,10 @@ from owui_chat.render.items import OutputItems, message_host_item
 class Commentary:
     """Shows one message of commentary."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        self.host_index = len(shown.items)
+    def __init__(self, output: OutputItems) -> None:
+        self.host_index = len(output.items)
         """That of its item."""
-        self._shown = shown
+        self._output = output
         self._quoted: list[str] = []
         """Its quotation, in pieces."""
         self._length = 0
@@ -38,7 +38,9 @@ class Commentary:
         """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+                yield self._output.begin(
+                    _commentary_item(event.item, "", "in_progress")
+                )
             case TextDelta() if event.text:
                 quote = _continued_quotation if self._quoted else _quotation
                 quoted = quote(event.text)
@@ -49,19 +51,19 @@ class Commentary:
                 # Stop: so the whole text comes each time it has doubled
                 # (docs/reference/open-webui.md, "Native events").
                 if self._length < 2 * self._stored_length:
-                    yield self._shown.grow(self.host_index, "text", quoted)
+                    yield self._output.grow(self.host_index, "text", quoted)
                 else:
                     yield self._whole("in_progress")
             case ItemDone():
                 self._ended = event
                 quotation = _quotation(event.shown)
                 card = _commentary_item(event.item, quotation, "completed")
-                yield self._shown.end(self.host_index, card)
+                yield self._output.end(self.host_index, card)
                 if marker:
                     self._marker = marker
-                    self._marker_index = len(self._shown.items)
-                    yield from self._shown.add_marker(marker)
-                yield from self._shown.add_files(event.card)
+                    self._marker_index = len(self._output.items)
+                    yield from self._output.add_marker(marker)
+                yield from self._output.add_files(event.card)
 
     def break_off(self) -> Chunks:
         """Yield the end of commentary that the run did not end."""
@@ -76,21 +78,21 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.host_index]
+            quotation = self._output.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.host_index, emptied)
-        head = {"id": self._shown.items[self._marker_index].get("id")}
+            yield self._output.end(self.host_index, emptied)
+        head = {"id": self._output.items[self._marker_index].get("id")}
         text = self._ended.shown
         answer = message_host_item(head, self._marker + text)
         said = {"content": gap + text}
-        yield self._shown.end(self._marker_index, answer, said)
+        yield self._output.end(self._marker_index, answer, said)
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.host_index]
+        item = self._output.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.host_index, whole)
+        return self._output.end(self.host_index, whole)
 
 
 def _quotation(text: str) -> str:

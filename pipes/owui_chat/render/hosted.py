@@ -48,8 +48,8 @@ from owui_chat.wording import plural
 class HostedItems:
     """Shows the items of one run; a type without a card is not shown."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
+    def __init__(self, output: OutputItems) -> None:
+        self._output = output
         self._open: dict[int, _HostedItem] = {}
 
     def render(self, event: ItemEvent) -> Chunks:
@@ -58,7 +58,7 @@ class HostedItems:
         if isinstance(event, ItemAdded):
             card = HOSTED_CARDS.get(item_type(event.item))
             if card:
-                self._open[index] = card(self._shown)
+                self._open[index] = card(self._output)
         if index in self._open:
             yield from self._open[index].render(event)
         if isinstance(event, ItemDone):
@@ -84,9 +84,9 @@ class _HostedItem(ABC):
     ended before the item.
     """
 
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._host_index = len(shown.items)
+    def __init__(self, output: OutputItems) -> None:
+        self._output = output
+        self._host_index = len(output.items)
 
     @abstractmethod
     def render(self, event: RunEvent) -> Chunks:
@@ -108,7 +108,7 @@ class _ImageHostItem(_HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 image = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([image])
+                yield from self._output.show_files([image])
             case ItemDone():
                 notes = event.card.get("notes")
                 code = value_at(event.item, "error", "code")
@@ -123,20 +123,20 @@ class _ImageHostItem(_HostedItem):
                     # Of an address outside of the host the page draws only an image in
                     # a text.
                     yield from self._note(f"![Image](<{event.card['address']}>)")
-                yield from self._shown.add_files(event.card)
+                yield from self._output.add_files(event.card)
             case _:
                 yield from self._note(f"*{_BROKE_OFF}*")
-                yield from self._shown.show_files()
+                yield from self._output.show_files()
 
     def _note(self, markdown: str) -> Chunks:
         """Yield a text that the page shows and that no later turn contains."""
-        number = len(self._shown.items)
+        number = len(self._output.items)
         note = {
             "type": "openai_responses:note",
             "id": f"note_{number}",
             "content": [{"type": "output_text", "text": markdown}],
         }
-        yield from self._shown.add(note)
+        yield from self._output.add(note)
 
 
 _BROKEN_CODE = "The answer was interrupted before the code had run."
@@ -145,8 +145,8 @@ _BROKEN_CODE = "The answer was interrupted before the code had run."
 class _CodeHostItem(_HostedItem):
     """Code that runs at OpenAI, with its files."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
+    def __init__(self, output: OutputItems) -> None:
+        super().__init__(output)
         self._code: list[str] = []
         self._held = HoldbackBuffer(certain_length)
 
@@ -154,18 +154,18 @@ class _CodeHostItem(_HostedItem):
         match event:
             case ItemAdded():
                 begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
+                yield self._output.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 text = without_cards(self._held.feed(event.text))
                 if text:
-                    yield self._shown.grow(self._host_index, event.kind, text)
+                    yield self._output.grow(self._host_index, event.kind, text)
             case ItemDone():
-                yield self._shown.end(self._host_index, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
+                yield self._output.end(self._host_index, code_host_item(event.item))
+                yield from self._output.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(
+                yield self._output.update(
                     self._host_index, status="incomplete", code=code
                 )
 
@@ -177,9 +177,9 @@ class _SearchHostItem(_HostedItem):
         match event:
             case ItemAdded():
                 begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
+                yield self._output.begin(_search_host_item(begun))
             case ItemDone():
-                yield self._shown.end(self._host_index, _search_host_item(event.item))
+                yield self._output.end(self._host_index, _search_host_item(event.item))
                 addresses = map(strip_tracking, search_pages(event.item))
                 pages = list(dict.fromkeys(addresses))
                 if not pages:
@@ -197,7 +197,7 @@ class _SearchHostItem(_HostedItem):
                 }
                 yield host_event("status", status)
             case RunDone():
-                yield self._shown.update(self._host_index, status="incomplete")
+                yield self._output.update(self._host_index, status="incomplete")
 
 
 def _search_host_item(item: Item) -> Item:
@@ -228,19 +228,19 @@ class _McpCallHostItem(_HostedItem):
         match event:
             case ItemAdded():
                 begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
+                yield self._output.begin({**begun, "arguments": ""})
             case TextDelta():
-                yield self._shown.grow(self._host_index, event.kind, event.text)
+                yield self._output.grow(self._host_index, event.kind, event.text)
             case ItemDone():
                 has_failed = remote_failed(event.item)
                 status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._host_index, card)
+                yield self._output.end(self._host_index, card)
                 _, output = remote_pair(event.item)
                 answer = ToolOutput(event.output_index, output, has_failed)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._output.add(output_host_item(answer))
             case RunDone():
-                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
+                yield from self._output.break_off(self._host_index, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:

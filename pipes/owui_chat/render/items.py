@@ -156,7 +156,7 @@ class OutputItems:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.files: list[Item] = []
+        self._files: list[Item] = []
         self._turn_start = 0
         """The index of the first item of the current response."""
         self._files_due = 0
@@ -258,9 +258,9 @@ class OutputItems:
         if not files:
             return
         yield host_event("files", {"files": files})
-        if self.files:
+        if self._files:
             yield from self.show_files(files)
-        self.files += files
+        self._files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
@@ -268,12 +268,12 @@ class OutputItems:
         It has all files, so if they are many, it comes less often. With `is_last`, it
         comes once more, for those that were not shown yet.
         """
-        count = len(self.files)
+        count = len(self._files)
         is_due = count > _FEW_FILES if is_last else count >= self._files_due
         if not is_due:
             return
         self._files_due = count + count // _FEW_FILES
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        event = host_event("chat:message:files", {"files": [*self._files, *more]})
         # With an empty list of choices Open WebUI ends there; a chunk with a choice it
         # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}

@@ -162,10 +162,10 @@ class NativeRenderer:
         """
         self._now = now
         self._began = now()
-        self.shown = OutputItems()
+        self.output = OutputItems()
         """What the host has stored so far."""
         self.report = AnswerReport()
-        self._hosted = make_hosted(self.shown) if make_hosted else None
+        self._hosted = make_hosted(self.output) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._has_ended = False
@@ -209,7 +209,7 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._items:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = Commentary(self.shown)
+                commentary = Commentary(self.output)
                 self._commentary[event.output_index] = commentary
                 yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
@@ -235,7 +235,7 @@ class NativeRenderer:
                 self._next_marker = event.text
             case ToolOutput():
                 self._retries = 0
-                yield from self.shown.answer(event)
+                yield from self.output.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -260,9 +260,9 @@ class NativeRenderer:
                     host_index = self._commentary[event.output_index].host_index
                 elif event.output_index in self._items:
                     host_index = self._items[event.output_index].host_index
-                yield from self.shown.add_record(event, host_index)
+                yield from self.output.add_record(event, host_index)
             case TurnDetails():
-                yield from self.shown.add_details(event)
+                yield from self.output.add_details(event)
             case AnswerReport():
                 self.report = event
 
@@ -290,18 +290,18 @@ class NativeRenderer:
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
-            yield from self.shown.break_off_calls()
+            yield from self.output.break_off_calls()
         marker = self._take_marker()
         if marker:
-            yield from self.shown.add_marker(marker)
-        yield from self.shown.show_files(is_last=True)
-        last_item = self.shown.items[-1] if self.shown.items else {}
+            yield from self.output.add_marker(marker)
+        yield from self.output.show_files(is_last=True)
+        last_item = self.output.items[-1] if self.output.items else {}
         if last_item.get("type") == CODE_CARD:
             # In its older mode of tools Open WebUI takes code at the end for a request
             # to run it, and calls the pipe again, up to five times
             # (utils/middleware.py:6117). So something invisible is the end.
             end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
-            yield from self.shown.add(end)
+            yield from self.output.add(end)
         yield from self._last_chunks(event)
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
@@ -348,12 +348,12 @@ class NativeRenderer:
     def _start(self, event: ItemAdded) -> Chunk:
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
-        shown = _ShownItem(len(self.shown.items), self._now())
+        shown = _ShownItem(len(self.output.items), self._now())
         self._items[event.output_index] = shown
         if item_type(event.item) == "reasoning":
             shown.thought = _OpenThought()
             self._unfollowed[event.output_index] = shown
-        return self.shown.begin(begun_host_item(event.item))
+        return self.output.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         """Yield more text, after the marker that waited for it."""
@@ -381,7 +381,7 @@ class NativeRenderer:
                 return
         if text:
             said = self._say(event)
-            yield self.shown.grow(shown.host_index, event.kind, text, said)
+            yield self.output.grow(shown.host_index, event.kind, text, said)
 
     def _say(self, event: TextDelta) -> Chunk:
         """Return the text as a delta of Chat Completions.
@@ -411,9 +411,9 @@ class NativeRenderer:
             if shown.thought:
                 shown.thought.end = self._now()
                 shown.thought.ends += 1
-                begun = self.shown.items[shown.host_index]
+                begun = self.output.items[shown.host_index]
                 item = self._thought_item(shown, {**begun, **shown.thought.fields()})
-                yield self.shown.end(shown.host_index, item)
+                yield self.output.end(shown.host_index, item)
         self._unfollowed = {}
 
     def _thought_item(self, shown: _ShownItem, item: Item) -> Item:
@@ -432,7 +432,7 @@ class NativeRenderer:
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
                 del self._items[index]
-                begun = self.shown.items[shown.host_index]
+                begun = self.output.items[shown.host_index]
                 item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
                 if shown.thought and shown.thought.texts:
                     read = {**begun, **shown.thought.fields()}
@@ -445,5 +445,5 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         shown.thought = None
-        yield self.shown.end(shown.host_index, item)
-        yield from self.shown.add_files(event.card)
+        yield self.output.end(shown.host_index, item)
+        yield from self.output.add_files(event.card)

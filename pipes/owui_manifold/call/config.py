@@ -75,6 +75,8 @@ class Config(NamedTuple):
     shows_log: bool
     wants_agent: bool
     """Whether the switch makes the chat's model an agent."""
+    permitted: frozenset[str]
+    """The words of USER_MAY_CHANGE for what the user may change."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
 
@@ -181,6 +183,7 @@ def read_config(
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         wants_agent=wants_agent,
+        permitted=permitted,
         refused=refused,
     )
 
@@ -250,8 +253,7 @@ _OTHER_SWITCH_CONTRACT = (
     "version of the pipe. `/check` says what to update."
 )
 
-_USER_ROWS = rows_of(UserValves)
-_CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
+_CHOICES = {row.word: name for name, row in rows_of(UserValves).items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 _SAME_NAME = [name for name in _CHOICES.values() if name in Valves.model_fields]
 """The users' valves that replace the administrator's valve of their name."""
@@ -300,11 +302,6 @@ def _chosen_values(
     if level != "inherit" and LOG_LEVELS[level] <= LOG_LEVELS[valves.LOG_LEVEL]:
         chosen["LOG_LEVEL"] = level
     return chosen
-
-
-def may_change(word: str, valves: Valves, *, is_admin: bool) -> bool:
-    """Say whether a user may change what a word of USER_MAY_CHANGE means."""
-    return is_admin or word in _read_permissions(valves.USER_MAY_CHANGE)[0]
 
 
 @lru_cache(maxsize=8)

@@ -16,6 +16,7 @@ from openai_responses.repairs.memory import RepairMemory
 from owui_manifold.call.agent import AgentMode, answering_name, find_agent
 from owui_manifold.call.config import Config, named_models
 from owui_manifold.call.log import RunLog
+from owui_manifold.call.models import Listing
 from owui_manifold.call.uploads import UploadMemory
 from owui_manifold.call.valves import Valves
 from owui_manifold.host.open_webui import EventEmitter, HostContext
@@ -30,7 +31,7 @@ from shells.caller import (
     wants_format,
     wants_usage_chunk,
 )
-from shells.model_list import ModelList
+from strategies.parameters import StrategyParameters
 
 _ROWLESS_CHATS = ("temporary:", "local:", CHANNEL)
 """Prefixes of chat ids without a row: temporary chats (old and new) and channels."""
@@ -100,14 +101,9 @@ class PipeMemory(RecentTexts):
     Itself it knows which notices were shown and logged.
     """
 
-    def __init__(
-        self,
-        listed: ModelList | None = None,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty, but for the models that are `listed`."""
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now=now)
-        self.listed = listed or ModelList()
+        self.listed = Listing()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.threads = ToolThreads()
@@ -142,6 +138,14 @@ class ArrivedCall:
     def messages(self) -> list[dict[str, Any]]:
         """Those of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
+
+    def answering_agent(self) -> AgentMode | None:
+        """Return how an agent answers; None if none does. Tasks have no agent."""
+        if self.caller.task:
+            return None
+        name = self.caller.model
+        switched = self.config.wants_agent
+        return find_agent(name, self.config.agent, is_switched=switched)
 
     def page_emitter(self) -> EventEmitter | None:
         """Return what sends events apart from the answer; None if no page shows them.
@@ -191,6 +195,11 @@ class Call(ArrivedCall):
         return self.config.valves
 
     @property
+    def agent_parameters(self) -> StrategyParameters | None:
+        """Those of the agent, if one answers."""
+        return self.agent.parameters if self.agent else None
+
+    @property
     def model_id(self) -> str:
         """The host's id of the model that was chosen, maybe one of its workspace."""
         return str(self.host.metadata.get("model_id") or self.caller.host_model)
@@ -225,13 +234,8 @@ def resolve_call(
 
     Raises InvalidRequest for unusable overrides.
     """
-    caller = arrived.caller
-    config = arrived.config
-    models = named_models(config.valves)
-    chosen = resolve_model(caller.model, models)
-    agent = None
-    if not caller.task:
-        agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
+    models = named_models(arrived.config.valves)
+    chosen = resolve_model(arrived.caller.model, models)
     listed = arrived.memory.listed.as_listed(chosen, endpoint)
     return Call(
         **vars(arrived),
@@ -239,5 +243,5 @@ def resolve_call(
         endpoint=endpoint,
         models=models,
         model=answering_model(listed, endpoint),
-        agent=agent,
+        agent=arrived.answering_agent(),
     )

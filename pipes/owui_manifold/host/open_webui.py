@@ -76,16 +76,25 @@ def require_floor() -> None:
 
 async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
-    chats = host_name("models.chats", "Chats")
-    row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
-    if row is None:
-        # The host says the same of a database that reports an error (models/chats.py:1926
-        # of 0.12.4), and an answer without its row keeps nothing for later turns.
-        await wait_for_database(chat_id)
-        row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
+    read = host_name("models.chats", "Chats").get_chat_by_id_and_user_id
+    row = await _read_row(read, chat_id, user_id)
     if row is None or not isinstance(row.chat, Mapping):
         return None
     return row.chat
+
+
+async def _read_row(read: HostFunction, chat_id: str, *owner: str) -> Any:
+    """Return the row of a chat, by a function of the host; None if there is none.
+
+    The host says the same of a database that reports an error (models/chats.py:1926 of
+    0.12.4), and an answer without its row keeps nothing for later turns. So it is asked
+    again.
+    """
+    row = await read(chat_id, *owner)
+    if row is None:
+        await wait_for_database(chat_id)
+        row = await read(chat_id, *owner)
+    return row
 
 
 _OTHER_ROLES = (
@@ -116,11 +125,8 @@ async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
 
 async def shown_messages(chat_id: str) -> JsonObject:
     """Return the messages of a chat of somebody else, by id, as its page shows them."""
-    chats = host_name("models.chats", "Chats")
-    row = await chats.get_chat_by_id(chat_id)
-    if row is None:  # as in `read_chat`
-        await wait_for_database(chat_id)
-        row = await chats.get_chat_by_id(chat_id)
+    read = host_name("models.chats", "Chats").get_chat_by_id
+    row = await _read_row(read, chat_id)
     return as_mapping(value_at(row.chat if row else {}, "history", "messages"))
 
 

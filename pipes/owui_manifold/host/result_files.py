@@ -43,11 +43,13 @@ def without_large_files(
     match result:
         case str() if result[:5].lower() == "data:":
             return _why_left_out(_is_large_url(result), numbers) or result
+        case (
+            {"type": "image" | "audio", "data": str(encoded)}
+            | {"type": "image" | "audio", "blob": str(encoded)}
+            | {"type": "resource", "resource": {"blob": str(encoded)}}
+        ) if encoded and (why := _why_left_out(_is_large(encoded), numbers)):
+            return {"type": "text", "text": why}
         case dict():
-            encoded = _file_of(result)
-            why = encoded and _why_left_out(_is_large(encoded), numbers)
-            if why:
-                return {"type": "text", "text": why}
             return {
                 key: without_large_files(row, levels - 1, numbers)
                 for key, row in result.items()
@@ -58,18 +60,6 @@ def without_large_files(
             rows = [without_large_files(row, levels - 1, numbers) for row in result]
             return tuple(rows)
     return result
-
-
-def _file_of(row: JsonObject) -> str:
-    """Return the bytes in base64 of what an MCP server sends; empty for no file."""
-    match row:
-        case {"type": "image" | "audio", "data": str(encoded)}:
-            return encoded
-        case {"type": "image" | "audio", "blob": str(encoded)}:
-            return encoded
-        case {"type": "resource", "resource": {"blob": str(encoded)}}:
-            return encoded
-    return ""
 
 
 def _why_left_out(is_large: bool, numbers: Iterator[int]) -> str:

@@ -5,6 +5,7 @@ the tools; the fields; the prefix as it was sent before; the history as input.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 from manifold.preparation import (
     Chat,
@@ -183,7 +184,7 @@ async def build_chat_request(call: Call) -> Prepared:
         request=with_cache_comparison(call, request, stored),
         limits=chat_limits(
             run_limits(call.config.expert, model),
-            call.agent.parameters if call.agent else None,
+            call.agent_parameters,
             chosen_tags(call.host.metadata),
         ),
         toolset=chat_toolset(call, tools),
@@ -218,22 +219,16 @@ async def _read_chat(call: Call, keys: ChatKeys, size: int) -> tuple[Chat, str]:
         model_prompt = await model_system_prompt(
             call.model_id, call.caller.user_id, call.host.metadata
         )
-    agent = call.agent.parameters if call.agent else None
-    detail = call.valves.IMAGE_DETAIL
-    has_wish = bool(call.host.metadata.get("regeneration_message_id"))
     takes_back = takes_back_thoughts(call.caller, call.endpoint)
-    with_thoughts = takes_back and call.valves.remembers_reasoning()
-
-    def parse() -> Chat:
-        return parse_chat(
-            call.messages,
-            keys.sign,
-            agent,
-            detail,
-            has_wish=has_wish,
-            with_thoughts=with_thoughts,
-        )
-
+    parse = partial(
+        parse_chat,
+        call.messages,
+        keys.sign,
+        call.agent_parameters,
+        call.valves.IMAGE_DETAIL,
+        has_wish=bool(call.host.metadata.get("regeneration_message_id")),
+        with_thoughts=takes_back and call.valves.remembers_reasoning(),
+    )
     chat = await run_work(size, parse)
     if not tells:
         return chat, ""
@@ -404,7 +399,7 @@ def _first_fields(
     if verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
-    agent = call.agent.parameters if call.agent else None
+    agent = call.agent_parameters
 
     def build(given: JsonObject) -> ResponsesRequest:
         return build_fields(model, given, settings, agent, is_empty=not chat.parts)

@@ -8,10 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from manifold.preparation import MAX_TOOLS, OfferedTools
-from openai_responses.callbacks import ignore_report
 from openai_responses.items import Item, tool_name
 from openai_responses.json_input import JsonObject, as_mapping, as_text, compact_json
-from openai_responses.loop.tools import ApprovalRules
 from openai_responses.models.resolve import (
     ResolvedModel,
     takes_hosted_tool,
@@ -25,7 +23,6 @@ from owui_manifold.call.config import Config
 from owui_manifold.call.expert import (
     PLACE_NAMES,
     SEARCH_VALVE,
-    PipeExpertKeys,
     read_file_search_options,
     read_image_options,
     read_search_options,
@@ -192,11 +189,10 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
 
 
 def called_tools(
-    body: JsonObject,
+    config: Config,
     model: ResolvedModel,
-    expert: PipeExpertKeys,
-    log: Callable[[str], object] = ignore_report,
-    rules: ApprovalRules = (),
+    body: JsonObject,
+    log: Callable[[str], object],
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
 
@@ -204,7 +200,7 @@ def called_tools(
     a name.
     """
     specs = given_tools(body)
-    strict = expert.strict_tool_calling
+    strict = config.expert.strict_tool_calling
     known: tuple[list[Item], list[str]] | None = None
     with suppress(TypeError, ValueError, RecursionError):  # no JSON, or too deep
         text = compact_json(specs)
@@ -214,7 +210,7 @@ def called_tools(
     for line in log_lines:
         log(line)
     taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
-    return [put_under_rules(tool, rules) for tool in taken]
+    return [put_under_rules(tool, config.approval_rules) for tool in taken]
 
 
 _MAX_REMEMBERED = 50_000

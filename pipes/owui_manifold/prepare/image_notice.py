@@ -4,10 +4,11 @@ from manifold.preparation import OfferedTools
 from openai_responses.items import tool_name
 from openai_responses.json_input import as_list, value_at
 from openai_responses.models.resolve import ResolvedModel, takes_hosted_tool
-from owui_manifold.call.config import calls_are_legacy, may_change
+from owui_manifold.call.config import calls_are_legacy
 from owui_manifold.call.context import Call
 from owui_manifold.call.valves import TOOL_SETTINGS
 
+_KIND = "image_generation"
 _IMAGE_SWITCH = "openai_responses_images"
 """The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
 _IMAGE_HINT = (
@@ -22,14 +23,17 @@ def image_hint(call: Call, model: ResolvedModel) -> str:
     It is the same whether or not the switch is on: another beginning would cost the
     prompt cache.
     """
-    kind = "image_generation"
-    meta = value_at(call.host.metadata, "model", "info", "meta")
     if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
-    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+    filters = value_at(call.host.metadata, "model", "info", "meta", "filterIds")
+    if _IMAGE_SWITCH not in as_list(filters):
         return ""
-    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
-    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
+    return _IMAGE_HINT if _may_draw(call, model) else ""
+
+
+def _may_draw(call: Call, model: ResolvedModel) -> bool:
+    """Say whether the user may turn on images, and the model takes the tool."""
+    return _KIND in call.config.permitted and takes_hosted_tool(model, _KIND)
 
 
 _IMAGES_NOWHERE = (
@@ -51,18 +55,16 @@ def image_notice(call: Call, model: ResolvedModel, offered: OfferedTools) -> str
     with legacy function calling it draws before it asks the model
     (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
-    kind = "image_generation"
     metadata = call.host.metadata
-    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", _KIND)
     if not wanted or calls_are_legacy(metadata):
         return ""
-    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
+    drawing = {_KIND, *TOOL_SETTINGS[_KIND].replaced}
     if any(tool_name(tool) in drawing for tool in offered.items):
         return ""
-    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
     # Who has turned it on and does not get it is told why by others.
-    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
-    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
+    can_help = _KIND not in call.config.tool_kinds and _may_draw(call, model)
+    notice = _IMAGES_ELSEWHERE if can_help else _IMAGES_NOWHERE
     call.warn_once(notice)
     is_new = call.memory.first_time(f"Image: {call.caller.chat_id}")
     return notice if is_new else ""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from openai_responses.errors import InvalidRequest
 from openai_responses.requests.containers import MAX_CONTAINER_FILES
 from owui_chat.file_names import shorten_name
-from owui_chat.input.attachments import GONE_FILE, question_index
+from owui_chat.input.attachments import GONE_FILE, asked_files, question_index
 from owui_chat.messages import Attachment, ChatPart, user_messages
 from owui_host.files import StoredFile, readable_file
 from owui_host.users import HostUser
@@ -42,14 +42,11 @@ async def choose_python_files(
     """
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
-    question = question_index(parts)
+    asked = {attachment.file_id for attachment in asked_files(parts)}
     attached: dict[str, Attachment] = {}
-    asked = set[str]()
-    for index, message in user_messages(parts).items():
+    for message in user_messages(parts).values():
         for attachment in message.attachments:
             attached.setdefault(attachment.file_id, attachment)
-            if index == question:
-                asked.add(attachment.file_id)
     for file_id, attachment in attached.items():
         stored = await readable_file(file_id, user)
         if stored is None:

@@ -88,12 +88,9 @@ def offered_tools(call: Call, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     repairs = learned_repairs(call, model.id)
     hosted, replaced = hosted_tools(call.config, model, repairs)
-    config = call.config
     called: Sequence[Item] = ()
     if not model.research:
-        called = called_tools(
-            call.body, model, config.expert, call.log.warn, config.approval_rules
-        )
+        called = called_tools(call.config, model, call.body, call.log.warn)
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     choice = call.body.get("tool_choice")
     offered = offer_tools(choice, hosted, called, replaced, builtin)

@@ -63,14 +63,11 @@ def _reduce_text(words: str, text: RetrievedText) -> str:
         before, _, after = words.rpartition(text.with_template)
         if text.kept:
             return f"{before}{text.kept_with_template}{after}"
+        # The host puts a line break between the text and the question.
         if before.endswith("\n"):
-            return f"{before[:-1]}{after}"
-        return f"{before}{after.removeprefix(_NEW_LINE)}"
+            return before[:-1] + after
+        return before + after.removeprefix("\n")
     if text.sources and text.sources in words:
         before, _, after = words.rpartition(text.sources)
         return f"{before}{text.kept}{after}"
     return words
-
-
-_NEW_LINE = "\n"
-"""The host puts one between the text and the question."""

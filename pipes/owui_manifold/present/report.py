@@ -13,9 +13,9 @@ from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.models.usage import Usage, format_money, window_share
 from owui_chat.answers import explain_ending
 from owui_chat.events import AnswerReport
-from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name, find_agent
+from owui_manifold.call.agent import CALLER_PARAMETERS, answering_name
 from owui_manifold.call.config import FILE_INPUT_KEY, OWN_KEY_PLACE, named_models
-from owui_manifold.call.context import ArrivedCall
+from owui_manifold.call.context import ArrivedCall, Call
 from owui_manifold.prepare.request import Prepared
 from shells.failures import has_unasked_removals, report_run
 from strategies.metadata import RunMetadata
@@ -84,13 +84,13 @@ def report_end(
     if ended.usages and took.cost is not None:
         source = _source_of_cost(prepared, ended.usages)
         call.log.line("DEBUG", f"cost {format_money(took.cost.dollars)}: {source}")
-    shown = took if call.valves.SHOW_COST else took._replace(cost=None)
+    shown = shown_to_user(call, took)
     report = AnswerReport(
         cost=shown.cost if ended.usages else None,
         usage_note=_usage_note(prepared, ended),
         window_share=took.window_share,
     )
-    if call.agent and prepared.toolset:
+    if call.agent:
         log_metadata(call.log, took)
         report = report._replace(
             rounds=took.rounds, tool_calls=took.tool_calls, metadata=shown.wire()
@@ -165,20 +165,23 @@ def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetada
     )
 
 
+def shown_to_user(call: Call, took: RunMetadata) -> RunMetadata:
+    """Return what the user is shown of what a run took."""
+    return took if call.valves.SHOW_COST else took._replace(cost=None)
+
+
 def report_refusal(arrived: ArrivedCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if arrived.caller.task:
-        return None
-    config = arrived.config
-    name = arrived.caller.model
-    agent = find_agent(name, config.agent, is_switched=config.wants_agent)
+    agent = arrived.answering_agent()
     if agent is None:
         return None
+    config = arrived.config
     overrides: Mapping[str, ResolvedModel] = {}
     with suppress(InvalidRequest):  # it may be what refused the answer
         overrides = named_models(config.valves)
-    model = resolve_model(answering_name(name, config.agent), overrides)
+    name = answering_name(arrived.caller.model, config.agent)
+    model = resolve_model(name, overrides)
     return log_refusal(arrived.log, agent.strategy, model.id, error)

@@ -14,11 +14,10 @@ from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import RunDone, RunEvents
 from openai_responses.loop.run import RoundDone, RoundStarted, run_rounds
 from openai_responses.loop.spending import Spending
-from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from owui_manifold.call.agent import AgentMode
 from owui_manifold.prepare.request import Prepared
-from owui_manifold.present.report import work_of
+from owui_manifold.present.report import shown_to_user, work_of
 from strategies.merged_calls import MergingProvider
 from strategies.thoughts import IntermediateTexts
 
@@ -28,7 +27,6 @@ _STOPPED = Ending("cancelled")
 async def run_agent(
     prepared: Prepared,
     agent: AgentMode,
-    toolset: Toolset,
     limits: Limits,
     connections: Connections,
     spending: Spending,
@@ -39,7 +37,7 @@ async def run_agent(
     """
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     provider = MergingProvider(attempts)
-    rounds = run_rounds(prepared.request, provider, toolset, spending)
+    rounds = run_rounds(prepared.request, provider, prepared.toolset, spending)
     texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
     has_ended = False
     try:
@@ -62,6 +60,5 @@ async def run_agent(
             log_metadata(call.log, took)
             emit = call.page_emitter()
             if emit:
-                told = took if call.valves.SHOW_COST else took._replace(cost=None)
-                chunk = metadata_chunk(told)
+                chunk = metadata_chunk(shown_to_user(call, took))
                 connections.do_later(emit(chunk["event"]))

@@ -109,7 +109,7 @@ async def _findings(
     for number, call in enumerate(endpoints, 1):
         what = f"Entry {number} of ENDPOINTS_JSON"
         if isinstance(call, str):
-            yield assess(what, "", call)
+            yield Finding(what, call, "Problem")
             continue
         works = f"{call.model.name} answers at {call.endpoint.host}."
         yield assess(what, works, await _problem(call, connections))
@@ -127,7 +127,7 @@ async def _model_list_finding(call: Call, connections: Connections) -> Finding:
     except ResponsesError as error:
         what = "The list of models"
         if error.status in LISTS_NOTHING:
-            return assess(what, "The model's server lists no models.", "")
+            return Finding(what, "The model's server lists no models.")
         message = error_message(error, call.config.shell)
         return Finding(what, call.endpoint.name_server(message), "Warning")
     missing: dict[str, None] = {}
@@ -138,7 +138,7 @@ async def _model_list_finding(call: Call, connections: Connections) -> Finding:
     if missing:
         text = _UNLISTED.format(", ".join(missing))
         return Finding("The key", text, "Warning")
-    return assess("The key", "It is accepted for all listed models.", "")
+    return Finding("The key", "It is accepted for all listed models.")
 
 
 async def _problem(call: Call, connections: Connections, **fields: Any) -> str:

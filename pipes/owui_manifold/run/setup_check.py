@@ -94,7 +94,7 @@ async def setup_findings(call: Call) -> list[Finding]:
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
-        return [*findings, assess("Filters", "", reason)]
+        return [*findings, Finding("Filters", reason, "Problem")]
     if version:
         findings.append(Finding("Version", f"{version}."))
     works = "Those that are installed work with this version of the pipe."
@@ -102,10 +102,9 @@ async def setup_findings(call: Call) -> list[Finding]:
     if missing:
         gone = (
             f"Open WebUI has no {', '.join(missing)}, so tasks use the models that "
-            "clients name."
+            "clients name. Choose others in Open WebUI's settings."
         )
-        advice = "Choose others in Open WebUI's settings."
-        findings.append(assess("Open WebUI's task models", "", gone, advice))
+        findings.append(Finding("Open WebUI's task models", gone, "Problem"))
     return findings
 
 

@@ -51,7 +51,7 @@ class WaitingLines:
         """Show a line if the silence is long enough; look again later."""
         silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
-            minutes = int(self._due // 60)
+            minutes = int(self._due // _MINUTE)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
             self._show(_SILENT.format(length))
             self._due = (minutes + 1) * _MINUTE

@@ -103,14 +103,14 @@ def counted_run(
     """Return the events of a run; with an account it is counted and observed."""
     call = prepared.call
     request = prepared.request
-    toolset = prepared.toolset
     account = call.account
     counts = _RunCounts(prepared, account) if account else None
     if counts:
         limits = counts.told_by(limits)
-    if call.agent and toolset:
-        events = run_agent(prepared, call.agent, toolset, limits, connections, spending)
+    if call.agent:
+        events = run_agent(prepared, call.agent, limits, connections, spending)
     else:
+        toolset = prepared.toolset
         events = run(request, call.endpoint, connections, limits, toolset, spending)
     if account and counts:
         events = counts.watch(events)

@@ -13,7 +13,7 @@ from openai_responses.items import Item, is_call, is_call_output
 from openai_responses.repairs.chat_repairs import LeaveOutItem, name_items
 from openai_responses.repairs.request_repairs import Repair
 from openai_responses.requests.replay import Origin, strip_for_replay
-from owui_chat.input.history import build_input, tool_message_item
+from owui_chat.input.history import build_input
 from owui_chat.messages import (
     AssistantImage,
     AssistantText,
@@ -415,9 +415,9 @@ def test_empty_output_keeps_its_pair() -> None:
 def test_picture_of_a_tool_stays_in_its_output() -> None:
     parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
 
-    for types in ({"call_1": "function_call"}, {}):
-        item = tool_message_item(ToolMessage("call_1", parts), types)
-        assert item == {**output("1"), "output": parts}
+    _, result = built([called("1"), ToolMessage("call_1", parts)])
+
+    assert result == {**output("1"), "output": parts}
 
 
 def test_call_without_its_words_gets_those_of_its_card() -> None:

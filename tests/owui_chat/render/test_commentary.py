@@ -58,11 +58,11 @@ def grown(parts: list[str]) -> Iterator[RunEvent]:
 def test_remark_is_a_quotation_between_the_cards() -> None:
     rendered = tell(run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER))
 
-    kinds = [item["type"] for item in rendered.view.shown.items]
+    kinds = [item["type"] for item in rendered.view.output.items]
     assert kinds == ["reasoning", COMMENTARY_TYPE, "message", "reasoning", "message"]
-    assert remarks(rendered.view.shown.items) == ["> I look:\n> \n> - here"]
-    assert rendered.view.shown.items[1]["status"] == "completed"
-    assert texts(rendered.view.shown.items) == ["Rain."]
+    assert remarks(rendered.view.output.items) == ["> I look:\n> \n> - here"]
+    assert rendered.view.output.items[1]["status"] == "completed"
+    assert texts(rendered.view.output.items) == ["Rain."]
 
 
 def test_host_stores_it_and_gives_it_to_no_model(host_functions: HostFunctions) -> None:
@@ -120,23 +120,23 @@ def test_remark_without_words_is_nothing() -> None:
     """The page draws no card without text."""
     view = tell(run_of(message("1", "", "commentary"), ANSWER)).view
 
-    assert remarks(view.shown.items) == [""]
-    assert texts(view.shown.items) == ["Rain."]
+    assert remarks(view.output.items) == [""]
+    assert texts(view.output.items) == ["Rain."]
 
 
 def test_remark_that_broke_off_is_shown_as_far_as_it_came() -> None:
     rendered = tell(run_of_transcript("remark-cut.sse"))
 
-    [remark] = remarks(rendered.view.shown.items)
+    [remark] = remarks(rendered.view.output.items)
     assert remark.startswith("> One line.\n> \n> And")
-    assert texts(rendered.view.shown.items) == []
+    assert texts(rendered.view.output.items) == []
     assert rendered.written == []
 
 
 def test_record_names_the_item_whose_text_follows() -> None:
     events = run_of(reasoning("1"), LOOK, reasoning("2"), ANSWER, call("1"))
 
-    items = tell(events, in_output=True).view.shown.items
+    items = tell(events, in_output=True).view.output.items
 
     kept = [item for item in items if item["type"] == "openai_responses:kept"]
     assert [item["before"] for item in kept] == ["msg_1", "msg_3", ""]
@@ -163,7 +163,7 @@ def test_remark_with_which_a_run_ends_is_its_answer(
 
     items = host_functions.reduce(natives(rendered.chunks))
 
-    assert items == rendered.view.shown.items
+    assert items == rendered.view.output.items
     assert texts(items) == ["Done."]
     assert [text for text in remarks(items) if text] == ["> I look:\n> \n> - here"]
 
@@ -222,5 +222,5 @@ def test_sources_of_a_remark_count() -> None:
 
     rendered = tell(run_of(remark, ANSWER))
 
-    assert remarks(rendered.view.shown.items) == ["> So far: rain [1]."]
+    assert remarks(rendered.view.output.items) == ["> So far: rain [1]."]
     assert [c for c in rendered.chunks if c.get("event", {}).get("type") == "source"]

@@ -239,7 +239,7 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
 
     deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
     assert "".join(deltas) == "One\n\nTwo"
-    [item] = rendered.view.shown.items
+    [item] = rendered.view.output.items
     assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
 
 
@@ -250,7 +250,7 @@ def test_parts_of_a_message_follow_each_other() -> None:
 
     deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
     assert "".join(deltas) == "One Two"
-    assert message_text(rendered.view.shown.items[0]) == "One Two"
+    assert message_text(rendered.view.output.items[0]) == "One Two"
 
 
 def test_unknown_item_is_not_shown() -> None:

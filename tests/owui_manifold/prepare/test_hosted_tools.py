@@ -16,7 +16,6 @@ from openai_responses.items import Item
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.tools import ToolNames
 from owui_manifold.call.config import read_config
-from owui_manifold.call.expert import PipeExpertKeys
 from owui_manifold.call.model_valves import read_overrides
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.hosted_tools import (
@@ -45,10 +44,15 @@ OVERRIDES = read_overrides(
 )
 
 
-def offered(body: Json, model: str = "gpt-5.6-sol", **expert: Any) -> OfferedTools:
-    settings = PipeExpertKeys.model_validate(expert)
-    called = called_tools(body, resolve_model(model, OVERRIDES), settings)
+def offered(body: Json, model: str = "gpt-5.6-sol", **keys: Any) -> OfferedTools:
+    called = called_by_name(body, model, **keys)
     return offer_tools(body.get("tool_choice"), called=called)
+
+
+def called_by_name(body: Json, model: str = "gpt-5.6-sol", **keys: Any) -> list[Item]:
+    config = read_config(Valves(EXPERT_JSON=expert(**keys)))
+    told = list[str]()
+    return called_tools(config, resolve_model(model, OVERRIDES), body, told.append)
 
 
 @pytest.mark.parametrize("body", [{"tools": []}, {"tools": "none", "extra_tools": {}}])
@@ -124,7 +128,7 @@ def test_tool_of_a_caller_that_is_not_offered_has_a_reason(
     resolved = resolve_model(model, OVERRIDES)
     called: list[Json] = []
     if not resolved.research and 7 not in body.get("tools", ()):
-        called = called_tools(body, resolved, PipeExpertKeys())
+        called = called_by_name(body, model)
     offered = offer_tools(None, (), called, withheld)
 
     lost = left_out_tools(body, resolved, called, offered, {"own"})
@@ -498,8 +502,8 @@ def test_only_model_that_may_have_the_search_gets_it(
 
 
 def offer(body: Json, tools: Hosted) -> OfferedTools:
-    called = called_tools(body, resolve_model("gpt-5.6-sol"), PipeExpertKeys())
     hosted_ones, withheld = tools
+    called = called_by_name(body)
     return offer_tools(body.get("tool_choice"), hosted_ones, called, withheld)
 
 

@@ -49,14 +49,11 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
         host=host_context({"get_weather": tool}, event_emitter=emit),
     )
     prepared = await build_chat_request(call)
-    assert prepared.toolset
     assert call.agent
     shown: list[RunEvent] = []
     spending = begin_spending(prepared)
     spending.add_earlier(EarlierSpending(rounds=3, calls=2))
-    run = run_agent(
-        prepared, call.agent, prepared.toolset, prepared.limits, connections, spending
-    )
+    run = run_agent(prepared, call.agent, prepared.limits, connections, spending)
     async with aclosing(run) as events:
         async for event in events:
             shown.append(event)
