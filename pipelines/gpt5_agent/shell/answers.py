@@ -35,7 +35,6 @@ from openai_responses.loop.events import RunDone, RunEvents, Status
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import origin_at
 from owui_chat.input.tasks import (
     SMALL_TASKS,
     is_usable_text,
@@ -170,10 +169,9 @@ async def _run_events(
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
-            origin = origin_at(request.model.family, request.endpoint)
             renderer = HostRenderer(
                 emits_thoughts,
-                origin,
+                request.origin,
                 request.sign,
                 context=request.parameters.context,
                 is_in_channel=caller.is_in_channel,
