@@ -156,7 +156,7 @@ class _Agent:
         rounds = run_rounds(
             first_request,
             self._provider,
-            self._judge.build_toolset(self._request),
+            self._judge.toolset,
             self._spending,
             open_calls,
         )
