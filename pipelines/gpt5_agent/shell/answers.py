@@ -114,8 +114,7 @@ def failed_stream(
     call: PipelineCall, error: Exception, client: ChunkRenderer | None = None
 ) -> list[Chunk]:
     """Log why there is no answer; return what its stream ends with."""
-    metadata = _report_refusal(call, error)
-    message = report_exception(call.log, error, PIPELINE_SHELL)
+    message, metadata = _report_refusal(call, error)
     caller = call.caller
     if not client and not caller.is_open_webui:
         client = client_view(caller)
@@ -124,18 +123,20 @@ def failed_stream(
 
 def failed_result(call: PipelineCall, error: Exception) -> Any:
     """Log why there is no answer; return what takes its place."""
-    metadata = _report_refusal(call, error)
-    message = report_exception(call.log, error, PIPELINE_SHELL)
+    message, metadata = _report_refusal(call, error)
     result = whole_failure(call.caller, message, error, metadata)
     return program_failure(call.caller, result, exception_status(error), {})
 
 
-def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
-    """Log what an answer took that was refused before its run; a task tells nothing."""
-    if call.caller.task:
-        return None
-    model = resolve_model(call.model).id
-    return log_refusal(call.log, call.strategy, model, error)
+def _report_refusal(
+    call: PipelineCall, error: Exception
+) -> tuple[str, RunMetadata | None]:
+    """Log why there is no answer; return the message, and of a chat the figures."""
+    metadata = None
+    if not call.caller.task:
+        model = resolve_model(call.model).id
+        metadata = log_refusal(call.log, call.strategy, model, error)
+    return report_exception(call.log, error, PIPELINE_SHELL), metadata
 
 
 async def _run_events(
