@@ -202,7 +202,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     values["model"] = call.model
     values["guide"] = read_guide(valves)
     for name, row in PARAMETERS.items():
-        if not row.request_key or name == "model":
+        if not row.request_key:
             continue
         given = call.body.get(row.request_key)
         own = values[name]
