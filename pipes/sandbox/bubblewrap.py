@@ -305,8 +305,8 @@ class BubblewrapBackend:
         }
         for path in sorted(hidden):
             yield from ("--tmpfs", str(path), "--remount-ro", str(path))
-        for name in ("/work", "/tmp"):
-            yield from ("--size", str(limits.disk), "--tmpfs", name)
+        for name in _WRITABLE_FOLDERS:
+            yield from ("--size", str(limits.disk), "--tmpfs", f"/{name}")
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")
         for name, value in RUN_ENVIRONMENT.items():
