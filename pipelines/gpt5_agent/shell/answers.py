@@ -17,7 +17,7 @@ from gpt5_agent.shell.call import (
     build_agent_request,
     build_endpoint,
     build_limits,
-    connect_provider,
+    make_provider,
 )
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
@@ -180,8 +180,8 @@ async def _run_events(
         else:
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
-        connect = partial(connect_provider, call)
-        async with aclosing(run_agent(request, connect, note_request)) as events:
+        work = run_agent(request, partial(make_provider, call), note_request)
+        async with aclosing(work) as events:
             async for event in events:
                 if isinstance(event, RunDone):
                     yield renderer, _reported(call, event, audit)
