@@ -24,18 +24,6 @@ and `failed` are ends."""
 StepKind = Literal["round", "model", "tool"]
 
 
-def step_label(kind: StepKind, name: str, task: int = 0) -> str:
-    """Return the label of a step."""
-    match kind:
-        case "round":
-            label = f"ROUND {name}"
-        case "model":
-            label = f"{name} Thought"
-        case "tool":
-            label = f"CALL {name}"
-    return f"TASK {task} > {label}" if task else label
-
-
 class StateChanged(NamedTuple):
     """The agent is doing something else now."""
 
@@ -61,7 +49,14 @@ class StepStarted(NamedTuple):
     @property
     def label(self) -> str:
         """What logs and programs call it; the user reads a line (agent/steps.py)."""
-        return step_label(self.kind, self.name, self.task)
+        match self.kind:
+            case "round":
+                label = f"ROUND {self.name}"
+            case "model":
+                label = f"{self.name} Thought"
+            case "tool":
+                label = f"CALL {self.name}"
+        return f"TASK {self.task} > {label}" if self.task else label
 
     @property
     def begins_round(self) -> bool:

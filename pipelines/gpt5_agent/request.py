@@ -10,6 +10,7 @@ from openai_responses.loop.tools import Approver, CallLimits
 from openai_responses.models.resolve import ResolvedModel
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
+from openai_responses.requests.replay import Origin, origin_at
 from owui_chat.storage.signature import Sign, signer
 from shells.answer_log import AnswerLog
 from shells.caller import ChatCaller
@@ -83,6 +84,11 @@ class AgentRequest(NamedTuple):
     debug: bool = False
     pictures: PictureMemory | None = None
     """What the model saw in earlier rounds of this answer; a task has none."""
+
+    @property
+    def origin(self) -> Origin:
+        """What makes the reasoning of the answer."""
+        return origin_at(self.model.family, self.endpoint)
 
     @property
     def sign(self) -> Sign:

@@ -42,6 +42,8 @@ class SharedLimits(NamedTuple):
     idle_seconds: float = 3600.0
 
 
+WRITABLE_FOLDERS = ("/work", "/tmp")
+"""Each may hold `disk` bytes."""
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -35,6 +35,7 @@ from threading import Lock
 from sandbox.backend import (
     NOBODY_UID,
     RUN_ENVIRONMENT,
+    WRITABLE_FOLDERS,
     SandboxLimits,
     SandboxUnavailable,
     find_program,
@@ -44,7 +45,6 @@ from sandbox.processes import ChildProcess, start_process
 _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
 has no option that limits their number."""
-_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
 """What a process holds of memory; the pages of files could be dropped at any time. The
 last is what the kernel keeps to find the pages: a mapping far from others takes two
@@ -143,9 +143,9 @@ def _measure_root(root: str) -> int:
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
     size += entries * _HELD_ENTRY_BYTES
-    for name in _WRITABLE_FOLDERS:  # what files need in addition to their content
+    for name in WRITABLE_FOLDERS:  # what files need in addition to their content
         with suppress(FileNotFoundError):
-            filesystem = os.statvfs(f"{root}/{name}")
+            filesystem = os.statvfs(f"{root}{name}")
             size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
 
@@ -305,7 +305,7 @@ class BubblewrapBackend:
         }
         for path in sorted(hidden):
             yield from ("--tmpfs", str(path), "--remount-ro", str(path))
-        for name in ("/work", "/tmp"):
+        for name in WRITABLE_FOLDERS:
             yield from ("--size", str(limits.disk), "--tmpfs", name)
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")

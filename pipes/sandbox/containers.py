@@ -6,7 +6,13 @@ from contextlib import suppress
 from secrets import token_hex
 from subprocess import DEVNULL, PIPE
 
-from sandbox.backend import NOBODY_UID, RUN_ENVIRONMENT, SandboxLimits, find_program
+from sandbox.backend import (
+    NOBODY_UID,
+    RUN_ENVIRONMENT,
+    WRITABLE_FOLDERS,
+    SandboxLimits,
+    find_program,
+)
 from sandbox.processes import ChildProcess, start_process
 
 _CLIENT_VARIABLES = ("PATH", "HOME", "DOCKER_HOST", "CONTAINER_HOST", "XDG_RUNTIME_DIR")
@@ -66,14 +72,13 @@ class ContainerBackend:
         if self._packages:
             command += ["--volume", f"{self._packages}:/packages:ro"]
         # Files in a tmpfs count as memory here.
-        rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        memory = str(limits.memory + sum(rooms.values()))
+        memory = str(limits.memory + len(WRITABLE_FOLDERS) * limits.disk)
         command += ["--user", f"{NOBODY_UID}:{NOBODY_UID}"]
         command += ["--pids-limit", str(limits.processes + 1)]
         command += ["--memory", memory, "--memory-swap", memory]
-        for folder, size in rooms.items():
-            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+        options = f"rw,exec,nosuid,nodev,size={limits.disk},mode=700"
+        owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+        for folder in WRITABLE_FOLDERS:
             command += ["--tmpfs", f"{folder}:{options},{owner}"]
         for variable, value in RUN_ENVIRONMENT.items():
             command += ["--env", f"{variable}={value}"]

@@ -530,7 +530,17 @@ def main() -> int:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer)
-    return send(target, answer, survey_changes(answer, before, request["limits"]))
+    limits = request["limits"]
+    try:
+        survey = Survey(limits)
+    except (Refused, OSError) as error:
+        return send(target, {**answer, "unkept": str(error)})
+    changed = survey.changed(before)
+    returned = limits["returned_files"]
+    answer["dropped"] = survey.dropped[:MAX_DROPPED]
+    answer["changed"] = changed[:returned]
+    answer["not_shown"] = len(changed[returned:])
+    return send(target, answer, survey)
 
 
 def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
@@ -544,20 +554,6 @@ def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "The file is not text."}
     except ValueError:
         return {"refused": "That is no path."}
-
-
-def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    try:
-        survey = Survey(limits)
-    except (Refused, OSError) as error:
-        answer["unkept"] = str(error)
-        return None
-    changed = survey.changed(before)
-    returned = limits["returned_files"]
-    answer["dropped"] = survey.dropped[:MAX_DROPPED]
-    answer["changed"] = changed[:returned]
-    answer["not_shown"] = len(changed[returned:])
-    return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:

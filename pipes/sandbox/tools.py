@@ -488,7 +488,8 @@ class SandboxTools:
         async with self._probe_lock:
             is_due = self._sandbox is None and loop.time() >= self._next_probe
             if is_due and not self._is_closed:
-                backends = await self._prepare_backends()
+                await self._install_packages()
+                backends = self._make_backends(str(self._packages_folder or ""))
                 of_no_chat = WorkspaceKey("", "")
                 async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
@@ -496,18 +497,16 @@ class SandboxTools:
                 self._next_probe = loop.time() + _PROBE_PAUSE_SECONDS
         return self._sandbox
 
-    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+    async def _install_packages(self) -> None:
         """Install the packages, once; the first use has to wait for it."""
-        if self._packages_folder is not None:
-            return self._make_backends(str(self._packages_folder))
-        if not self._wheels:
-            return self._make_backends("")
+        if self._packages_folder is not None or not self._wheels:
+            return
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
             problem = f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}"
             self._report("wheels", problem)
-            return self._make_backends("")
+            return
         self._problems.pop("wheels", None)
         self._packages_folder = folder
         packages = sorted(
@@ -517,7 +516,6 @@ class SandboxTools:
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))
-        return self._make_backends(str(folder))
 
     async def _probe_backends(
         self, backends: Iterable[SandboxBackend], spool: Path

@@ -44,7 +44,7 @@ class _WorkspaceRoot:
             with suppress(OSError):  # in use, or another server has just removed it
                 if folder.lstat().st_uid == os.geteuid():
                     lock = lock_folder(folder)
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove_folder(folder)
                     os.close(lock)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = lock_folder(made)

@@ -38,9 +38,8 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     )
     if not unread:
         return rules, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
-        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     stricter: list[tuple[str, Approval]] = []
@@ -81,8 +80,7 @@ def read_timeouts(text: str, shell: Shell) -> tuple[ToolTimeouts, str]:
     timeouts = ToolTimeouts(default, patterns)
     if not unread:
         return timeouts, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    problem = f"TOOL_TIMEOUTS contains {unread}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
     return timeouts, message
 
@@ -101,7 +99,7 @@ def _read_entries(
     read: Callable[[str], _Parsed | None],
     no_patterns: Collection[str] = (),
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first invalid entry.
+    """Return the values by patterns of names, and the first invalid entry, quoted.
 
     The words of `no_patterns` lack their pattern, rather than being one.
     """
@@ -118,5 +116,5 @@ def _read_entries(
         if value is not None and is_pattern:
             rows.append((pattern, value))
         elif not unread:
-            unread = entry
+            unread = repr(entry[:_MAX_QUOTED_ENTRY])
     return rows, unread

@@ -415,13 +415,11 @@ class RunTexts:
     """Hides and shows the texts of a run that has no records of its messages."""
 
     def __init__(self, *, are_shown: bool) -> None:
-        texts = IntermediateTexts(are_shown=are_shown)
-        thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
-        self._texts = texts
-        self._thoughts = thoughts
-        self.text_of = thoughts.text_of
-        self.build_carrier = thoughts.build_carrier
-        self.new_index = thoughts.new_index
+        self._texts = IntermediateTexts(are_shown=are_shown)
+        self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
+        self.text_of = self._thoughts.text_of
+        self.build_carrier = self._thoughts.build_carrier
+        self.new_index = self._thoughts.new_index
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""

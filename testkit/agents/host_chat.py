@@ -17,7 +17,6 @@ from gpt5_agent.request import AgentRequest
 from gpt5_agent.shell.views import HostRenderer
 from hosts.servers.functions import HostFunctions
 from openai_responses.items import Item, open_calls
-from openai_responses.requests.replay import origin_at
 from runs.scripted import ScriptedProvider
 
 Json = dict[str, Any]
@@ -85,9 +84,7 @@ class HostChat:
         given = json.loads(json.dumps(self.host.convert(self.output)))
         asked = self.asked._replace(messages=[*self.messages, *given])
         events = await events_of(asked, self.provider)
-        model = self.asked.model
-        origin = origin_at(model.family, self.asked.endpoint)
-        view = HostRenderer(self.emits_thoughts, origin, self.asked.sign)
+        view = HostRenderer(self.emits_thoughts, self.asked.origin, self.asked.sign)
         chunks = [chunk for event in events for chunk in view.show(event)]
         shown = self.host.reduce([c for c in chunks if str(c.get("type")) > "response"])
         self.calls.append(events)

@@ -483,7 +483,9 @@ async def test_chunks_of_a_program_have_one_head(
     answer = await desk.asked(question_messages(word), None)
     read = await asyncio.to_thread(list, answer)
 
-    pieces = read[: read.index("data: [DONE]")]  # a busy machine may send a sign after it
+    pieces = read[
+        : read.index("data: [DONE]")
+    ]  # a busy machine may send a sign after it
     fields = ("id", "object", "created", "model")
     heads = [[piece.get(field) for field in fields] for piece in pieces]
     if "error" in pieces[-1]:

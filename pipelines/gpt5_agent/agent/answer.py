@@ -5,13 +5,12 @@ ask the user, the run ends early and the host calls the agent again. The strateg
 `gpt5_function_calling` and `gpt5_react` are one loop under two names.
 """
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing
 from functools import partial
 
 from gpt5_agent.agent.calls import ChatJudge
-from gpt5_agent.agent.delegation import MAX_TASKS_AT_ONCE, DelegateTool, task_tools
+from gpt5_agent.agent.delegation import DelegateTool, task_tools
 from gpt5_agent.agent.preparation import PreparedRun, is_as_configured, prepare_run
 from gpt5_agent.agent.steps import StepLog
 from gpt5_agent.events import (
@@ -156,7 +155,7 @@ class _Agent:
         rounds = run_rounds(
             first_request,
             self._provider,
-            self._judge.build_toolset(self._request),
+            self._judge.toolset,
             self._spending,
             open_calls,
         )
@@ -399,8 +398,7 @@ async def _start_agent(
     own = request.own_tools
     usable_tools = task_tools(own)
     if usable_tools:
-        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
+        delegate = DelegateTool(request, usable_tools, spending, run_task)
         tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, _MESSAGE_DEPTH)

@@ -35,7 +35,8 @@ class ChatJudge:
     """Decides about the calls of an answer, also with what the user said in the chat.
 
     `question` is the call that asks the user, `requests` is what it asks,
-    `new_permissions` are the approvals for this chat that were given in this answer.
+    `new_permissions` are the approvals for this chat that were given in this answer;
+    `toolset` runs the calls that this judge allows.
     """
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
@@ -67,13 +68,10 @@ class ChatJudge:
                         self._chat, asked.tool_name, asked.args
                     )
                     self.new_permissions.add(permission)
-
-    def build_toolset(self, request: AgentRequest) -> Toolset:
-        """Return what runs the calls that this judge allows."""
-        return Toolset(
+        self.toolset = Toolset(
             tools=self._tools,
             approver=self._approver,
-            limits=self._own_tools.limits,
+            limits=request.own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
             texts=request.parameters.call_texts(),

@@ -7,7 +7,7 @@ Its steps are shown below the round that began it, and its tokens count for the 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpt5_agent.ports import Tool
@@ -17,7 +17,7 @@ from openai_responses.loop.spending import Spending
 from openai_responses.loop.tools import ToolResult, tool_error
 
 DELEGATE = "delegate"
-MAX_TASKS_AT_ONCE = 3
+_MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
 _DELEGATE_DESCRIPTION = (
     "Give a part of the work to another agent, which knows nothing of this chat and "
@@ -48,15 +48,17 @@ RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class DelegateTool:
-    """Runs tasks with the settings of a request; `slots` limits how many at once."""
+    """Runs tasks with the settings of a request, a few of an answer at once."""
 
     request: AgentRequest
     tools: Sequence[Tool]
     spending: Spending
     run_task: RunTask
-    slots: asyncio.Semaphore
     name: str = DELEGATE
     description: str = _DELEGATE_DESCRIPTION
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(_MAX_TASKS_AT_ONCE), init=False
+    )
 
     @property
     def args(self) -> Mapping[str, Any]:
@@ -78,20 +80,7 @@ class DelegateTool:
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
-        request = self._build_request(args)
-        async with self.slots:
-            seconds = _TASK_SECONDS
-            if self.spending.seconds_left is not None:
-                seconds = min(seconds, self.spending.seconds_left)
-            try:
-                async with asyncio.timeout(seconds):
-                    spending = Spending(request.parameters.budget(), self.spending)
-                    return await self.run_task(request, spending)
-            except TimeoutError:
-                return tool_error("the time of the task is used up.")
-
-    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
-        """Return the request of a task: without the chat, with fewer tools."""
+        # The request of a task: without the chat, with fewer tools.
         own_tools = self.request.own_tools
         parameters = self.request.parameters
         most = parameters.maximum_iterations
@@ -99,7 +88,7 @@ class DelegateTool:
         names: Any = args.get("tools")
         tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        return self.request._replace(
+        request = self.request._replace(
             messages=[{"role": "user", "content": args["task"]}],
             body={},
             parameters=parameters.model_copy(
@@ -116,3 +105,13 @@ class DelegateTool:
             ),
             pictures=None,  # a task is one call, which nobody continues
         )
+        async with self._slots:
+            seconds = _TASK_SECONDS
+            if self.spending.seconds_left is not None:
+                seconds = min(seconds, self.spending.seconds_left)
+            try:
+                async with asyncio.timeout(seconds):
+                    spending = Spending(request.parameters.budget(), self.spending)
+                    return await self.run_task(request, spending)
+            except TimeoutError:
+                return tool_error("the time of the task is used up.")

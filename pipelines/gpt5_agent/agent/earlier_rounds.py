@@ -128,9 +128,7 @@ def read_chat_notes(
         noted_style = turn.notes.get("style")
         if style is None and noted_style in ("full", "lean"):
             style = noted_style
-        permissions.update(
-            str(permission) for permission in as_list(turn.notes.get("allowed"))
-        )
+        permissions.update(map(str, as_list(turn.notes.get("allowed"))))
     return style, frozenset(permissions)
 
 

@@ -31,7 +31,7 @@ from openai_responses.items import Item, is_hosted_tool, text_message
 from openai_responses.json_input import JsonObject, as_list, value_at
 from openai_responses.loop.tools import CallKind
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import origin_at, replay_output
+from openai_responses.requests.replay import replay_output
 from openai_responses.requests.tools import (
     ToolNames,
     merge_tools,
@@ -176,7 +176,7 @@ def _build_items(
 
     `form` is that of the answer's text.
     """
-    origin = origin_at(request.model.family, request.endpoint)
+    origin = request.origin
     # The Pipelines server has no library that makes a large image smaller.
     parts = [*memories(request.parameters), *chat.parts]
     parts = resolve_images(parts, lambda _large: b"")

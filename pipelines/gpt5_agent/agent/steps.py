@@ -7,7 +7,7 @@ from copy import copy
 from itertools import count
 from typing import Any, Self
 
-from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted, step_label
+from gpt5_agent.events import AgentEvent, StepEnded, StepKind, StepStarted
 from openai_responses.clock import monotonic_seconds
 from openai_responses.loop.events import RunEvent
 from openai_responses.loop.run import RoundDone, RoundEvent, RoundEvents, RoundStarted
@@ -97,13 +97,8 @@ class StepLog:
     ) -> StepStarted:
         """Return the event of a step that begins."""
         parent = parent or self._outer
-        step_id = step_label(kind, name, self._task)
-        if parent:
-            step_id = f"{parent}/{len(self._started) + 1}"
-        if kind == "round":
-            self._round = step_id
         step = StepStarted(
-            id=step_id,
+            id="",
             parent=parent,
             kind=kind,
             name=name,
@@ -111,6 +106,10 @@ class StepLog:
             may_call=may_call,
             detail=detail if self._debug else "",
         )
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else step.label
+        step = step._replace(id=step_id)
+        if kind == "round":
+            self._round = step_id
         self._started[step_id] = (step, monotonic_seconds())
         return step
 

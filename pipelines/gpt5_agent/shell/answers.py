@@ -17,7 +17,7 @@ from gpt5_agent.shell.call import (
     build_agent_request,
     build_endpoint,
     build_limits,
-    connect_provider,
+    make_provider,
 )
 from gpt5_agent.shell.own_tools import open_host_files
 from gpt5_agent.shell.views import ClientRenderer, HostRenderer, program_failure
@@ -35,7 +35,6 @@ from openai_responses.loop.events import RunDone, RunEvents, Status
 from openai_responses.loop.run import run
 from openai_responses.models.resolve import resolve_model
 from openai_responses.requests.build import ResponsesRequest
-from openai_responses.requests.replay import origin_at
 from owui_chat.input.tasks import (
     SMALL_TASKS,
     is_usable_text,
@@ -115,8 +114,7 @@ def failed_stream(
     call: PipelineCall, error: Exception, client: ChunkRenderer | None = None
 ) -> list[Chunk]:
     """Log why there is no answer; return what its stream ends with."""
-    metadata = _report_refusal(call, error)
-    message = report_exception(call.log, error, PIPELINE_SHELL)
+    message, metadata = _report_refusal(call, error)
     caller = call.caller
     if not client and not caller.is_open_webui:
         client = client_view(caller)
@@ -125,18 +123,20 @@ def failed_stream(
 
 def failed_result(call: PipelineCall, error: Exception) -> Any:
     """Log why there is no answer; return what takes its place."""
-    metadata = _report_refusal(call, error)
-    message = report_exception(call.log, error, PIPELINE_SHELL)
+    message, metadata = _report_refusal(call, error)
     result = whole_failure(call.caller, message, error, metadata)
     return program_failure(call.caller, result, exception_status(error), {})
 
 
-def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
-    """Log what an answer took that was refused before its run; a task tells nothing."""
-    if call.caller.task:
-        return None
-    model = resolve_model(call.model).id
-    return log_refusal(call.log, call.strategy, model, error)
+def _report_refusal(
+    call: PipelineCall, error: Exception
+) -> tuple[str, RunMetadata | None]:
+    """Log why there is no answer; return the message, and of a chat the figures."""
+    metadata = None
+    if not call.caller.task:
+        model = resolve_model(call.model).id
+        metadata = log_refusal(call.log, call.strategy, model, error)
+    return report_exception(call.log, error, PIPELINE_SHELL), metadata
 
 
 async def _run_events(
@@ -170,10 +170,9 @@ async def _run_events(
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
-            origin = origin_at(request.model.family, request.endpoint)
             renderer = HostRenderer(
                 emits_thoughts,
-                origin,
+                request.origin,
                 request.sign,
                 context=request.parameters.context,
                 is_in_channel=caller.is_in_channel,
@@ -181,8 +180,8 @@ async def _run_events(
         else:
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
-        connect = partial(connect_provider, call)
-        async with aclosing(run_agent(request, connect, note_request)) as events:
+        work = run_agent(request, partial(make_provider, call), note_request)
+        async with aclosing(work) as events:
             async for event in events:
                 if isinstance(event, RunDone):
                     yield renderer, _reported(call, event, audit)

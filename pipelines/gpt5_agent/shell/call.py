@@ -186,7 +186,7 @@ def build_limits(call: PipelineCall, request: AgentRequest) -> Limits:
     return chat_limits(limits, request.parameters, call.attached.tags)
 
 
-def connect_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
+def make_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
     """Return the Responses API at the request's endpoint."""
     limits = build_limits(call, request)
     return Attempts(request.endpoint, call.shared.connections, limits)
@@ -202,7 +202,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     values["model"] = call.model
     values["guide"] = read_guide(valves)
     for name, row in PARAMETERS.items():
-        if not row.request_key or name == "model":
+        if not row.request_key:
             continue
         given = call.body.get(row.request_key)
         own = values[name]

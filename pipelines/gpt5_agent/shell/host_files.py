@@ -64,7 +64,7 @@ class HostFiles:
         """Return the content of a file that the user owns, or why there is none."""
         path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
         try:
-            row = await self._call_json("GET", path)
+            row = _read_row(await self._call("GET", path))
             if row.get("user_id") != self._user_id:
                 return "It belongs to someone else."
             return await self._call("GET", f"{path}/content")
@@ -104,7 +104,8 @@ class HostFiles:
         end = f"\r\n--{boundary}--"
         body = head.encode("utf-8", "replace") + content + end.encode()
         form_type = f"multipart/form-data; boundary={boundary}"
-        return await self._call_json("POST", "files/?process=false", body, form_type)
+        path = "files/?process=false"
+        return _read_row(await self._call("POST", path, body, form_type))
 
     async def _remove(self, row: Mapping[str, Any]) -> None:
         """Remove a stored file.
@@ -120,20 +121,6 @@ class HostFiles:
         self._session = None
         if session is not None:
             await session.close()
-
-    async def _call_json(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        media_type: str = "application/json",
-    ) -> Mapping[str, Any]:
-        """Return the row of an answer; raises HostFileError."""
-        answer = await self._call(method, path, body, media_type)
-        row = parse_json_object(answer.decode("utf-8", "replace"))
-        if not row or not row.get("id"):
-            raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
-        return row
 
     async def _call(
         self,
@@ -195,6 +182,14 @@ class HostFiles:
             raise HostFileError(
                 "Open WebUI cannot be reached, or its answer was interrupted."
             ) from None
+
+
+def _read_row(answer: bytes) -> Mapping[str, Any]:
+    """Return the row of a file; raises HostFileError for anything else."""
+    row = parse_json_object(answer.decode("utf-8", "replace"))
+    if not row or not row.get("id"):
+        raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+    return row
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:

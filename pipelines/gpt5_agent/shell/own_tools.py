@@ -37,17 +37,20 @@ _WORKSPACE_LOST = (
 
 
 @dataclass(frozen=True, slots=True)
-class _ChatWorkspace:
-    """The workspace of a chat, as one answer uses it."""
+class _SandboxTool:
+    """One tool of the sandbox, in the workspace of a chat."""
 
+    name: str
+    description: str
+    args: Mapping[str, Any]
     sandbox: SandboxTools
     key: WorkspaceKey
     files: HostFiles
     was_used: bool
     """Whether the chat shows earlier calls, whose files should be there."""
 
-    async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Run a tool with the attached files there; return the text, then the files."""
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run it with the attached files there; return the text, then the files."""
         notes = []
         if self.was_used and not self.sandbox.has_workspace(self.key):
             notes.append(_WORKSPACE_LOST)
@@ -56,7 +59,7 @@ class _ChatWorkspace:
             for file_id, file_name in self.files.attached
         ]
         notes += await self.sandbox.receive(self.key, offered)
-        result = await self.sandbox.call(self.key, name, args)
+        result = await self.sandbox.call(self.key, self.name, args)
         text = "\n".join([result.text, *notes])
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]
 
@@ -86,20 +89,6 @@ class _ChatWorkspace:
                 }
             )
         return {"isError": result.failed, "content": content}
-
-
-@dataclass(frozen=True, slots=True)
-class _SandboxTool:
-    """One tool of the sandbox."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    workspace: _ChatWorkspace
-
-    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it in the workspace of the chat."""
-        return await self.workspace.call(self.name, args)
 
 
 class OwnToolOffer(NamedTuple):
@@ -171,10 +160,15 @@ class OwnToolPool:
                     for call in read_tool_calls(as_mapping(message))
                 }
                 was_used = not names.isdisjoint(called)
-                workspace = _ChatWorkspace(sandbox, key, files, was_used)
                 tools = [
                     _SandboxTool(
-                        spec["name"], spec["description"], spec["parameters"], workspace
+                        name=spec["name"],
+                        description=spec["description"],
+                        args=spec["parameters"],
+                        sandbox=sandbox,
+                        key=key,
+                        files=files,
+                        was_used=was_used,
                     )
                     for spec in specs
                 ]

@@ -20,7 +20,7 @@ from openai_responses.json_input import parse_json_object
 
 _SEALED_PREFIX = "sealed:"
 UNREADABLE_SECRET = _SEALED_PREFIX
-"""Stands for a secret that cannot be read, and is not missing."""
+"""Stands for a secret that cannot be encrypted or read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
@@ -32,10 +32,7 @@ _MIN_DIFFERENT_CHARACTERS = 8
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret in a form that may be shown; a reference stays as it is.
-
-    If it cannot be encrypted, nothing follows the prefix.
-    """
+    """Return a secret in a form that may be shown; a reference stays as it is."""
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
@@ -43,7 +40,7 @@ def seal_secret(typed: str) -> str:
         fernet_class = import_module(_FERNET).Fernet
         token = fernet_class(_open_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
-        return _SEALED_PREFIX
+        return UNREADABLE_SECRET
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 

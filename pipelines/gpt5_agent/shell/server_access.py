@@ -117,6 +117,9 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         "OPEN_WEBUI_API_KEY": valves.OPEN_WEBUI_API_KEY,
         "PROXY": valves.PROXY,
     }
+    headers = parse_json_object(valves.EXTRA_HEADERS)
+    if headers is None:  # all of them are one secret
+        secrets[_HEADERS] = valves.EXTRA_HEADERS
     for name, stored in secrets.items():
         secret = _usable_secret(stored, name, allowed)
         # A proxy reads requests without TLS. A reference was allowed by itself: no one
@@ -127,20 +130,12 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         if secret != stored:
             changed[name] = secret
 
-    # Each of the headers, or all of them as one secret.
-    stored = valves.EXTRA_HEADERS
-    headers = parse_json_object(stored)
-    if headers is None:
-        secret = _usable_secret(stored, _HEADERS, allowed)
-        if secret != stored:
-            changed[_HEADERS] = secret
-    else:
-        usable = dict(headers)
-        for name, value in headers.items():
-            if isinstance(value, str):
-                usable[name] = _usable_secret(value, _HEADERS, allowed)
-        if usable != headers:
-            changed[_HEADERS] = json.dumps(usable)
+    usable = dict(headers or {})
+    for name, value in usable.items():
+        if isinstance(value, str):
+            usable[name] = _usable_secret(value, _HEADERS, allowed)
+    if headers and usable != headers:
+        changed[_HEADERS] = json.dumps(usable)
     return changed
 
 

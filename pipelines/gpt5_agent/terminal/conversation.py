@@ -23,7 +23,7 @@ from gpt5_agent.shell.call import (
     SharedState,
     build_agent_request,
     build_endpoint,
-    connect_provider,
+    make_provider,
 )
 from gpt5_agent.shell.log import AgentLog
 from gpt5_agent.shell.own_tools import TERMINAL_WORKSPACE, open_host_files
@@ -103,8 +103,8 @@ async def _run_terminal(options: argparse.Namespace) -> None:
         loop = asyncio.get_running_loop()
         loop.add_signal_handler(signal.SIGINT, terminal.interrupt)
         stack.callback(loop.remove_signal_handler, signal.SIGINT)
-        connect = partial(connect_provider, call)
-        await terminal.converse(Session(request, connect, terminal, terminal.show))
+        provider = partial(make_provider, call)
+        await terminal.converse(Session(request, provider, terminal, terminal.show))
 
 
 async def _start_listeners(

@@ -93,12 +93,10 @@ class Terminal:
         self._session = session
         self.on_ready_for_input()
         try:
-            pending = await self._inputs.get()
-            while pending is not None:
+            while (pending := await self._inputs.get()) is not None:
                 text, answered = pending
                 await self._answer_input(session, text)
                 _set_answered(answered)
-                pending = await self._inputs.get()
         finally:
             # No one answers the inputs that are left; whoever waits for one goes on.
             while not self._inputs.empty():

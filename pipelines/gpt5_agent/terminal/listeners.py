@@ -74,10 +74,8 @@ class StdinListener:
 
     async def _emit(self, context: AgentContext) -> None:
         """Pass on the lines, then call `on_end`."""
-        line = await self._lines.get()
-        while line is not None:
+        while (line := await self._lines.get()) is not None:
             await context.emit_input(line)
-            line = await self._lines.get()
         if self._on_end is not None:
             self._on_end()
 

@@ -29,7 +29,6 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.items import is_call, item_type, message_text
 from openai_responses.loop.events import ToolOutput
 from openai_responses.loop.tools import AskedCall
-from openai_responses.requests.replay import origin_at
 from owui_chat.render.completions import chat_tool_call
 from owui_chat.storage.details_carrier import write_details
 from strategies.memory import Message
@@ -121,14 +120,13 @@ class Session:
             return []
         items = [item for _, item in event.items]
         texts = [message_text(item) for item in items if item_type(item) == "message"]
-        origin = origin_at(self._request.model.family, self._request.endpoint)
         message: dict[str, Any] = {
             "role": "assistant",
             "content": "\n".join(text for text in texts if text),
             "reasoning_details": write_details(
                 event.name,
                 [(item, message_text(item)) for item in items],
-                origin,
+                self._request.origin,
                 event.notes,
                 self._request.sign,
                 continues=event.continues,

@@ -22,12 +22,8 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     arguments = parse_json_object(call.get("arguments")) or {}
-    if arguments.keys() != {"tool_name", "params"}:
-        return call
-    if read_call_tool(arguments) is None:
-        return call
-    name = arguments["tool_name"]
-    if not isinstance(name, str):
+    name, _ = read_call_tool(arguments) or (None, {})
+    if arguments.keys() != {"tool_name", "params"} or not isinstance(name, str):
         return call
     return {**call, "name": name, "arguments": arguments["params"]}
 

@@ -31,7 +31,7 @@ def test_approval_of_a_call_counts_once() -> None:
     asked = question(own=own)
     earlier = EarlierRounds(answers={approval: "once"})
     prepared = prepare_run(asked)._replace(earlier_rounds=earlier)
-    approver = ChatJudge(asked, prepared).build_toolset(asked).approver
+    approver = ChatJudge(asked, prepared).toolset.approver
 
     async def refusals() -> list[str | None]:
         return [
@@ -140,7 +140,7 @@ def test_yes_for_a_chat_is_about_one_tool_in_it(
     permission = compute_permission(given, "ask_weather", CITY)
     asked = question(own=own, chat=chat)
     prepared = prepare_run(asked)._replace(permissions=frozenset({permission}))
-    approver = ChatJudge(asked, prepared).build_toolset(asked).approver
+    approver = ChatJudge(asked, prepared).toolset.approver
 
     refusal = asyncio.run(approver.refusal("call_1", name, {"city": city}))
 
@@ -180,6 +180,6 @@ def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None
 
     kept = compute_permission(asked.caller.workspace, "ask_weather", CITY)
     assert judge.new_permissions == ({kept} if decision == "chat" else set())
-    approver = judge.build_toolset(asked).approver
+    approver = judge.toolset.approver
     again = asyncio.run(approver.refusal("call_2", "ask_weather", CITY))
     assert (again is None) is (decision == "chat")  # in this answer, too
