@@ -513,7 +513,7 @@ def seconds_until(reset: float) -> float:
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
+    r"\b(?:try again|retry|resets?) (?:in|after) "
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
     re.IGNORECASE,
 )
@@ -522,7 +522,8 @@ _WAIT_IN_WORDS = re.compile(
 def wait_in_words(text: str) -> float | None:
     """Return the seconds that a message asks to wait, None if it names none.
 
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure), "Your
+    quota will reset after 142h40m7s." (Google's Antigravity).
     """
     match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
@@ -869,6 +870,14 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
+    front = _WORDS_IN_FRONT.match(message)
+    if front:
+        message = message[front.end() :]
+        own = fields.get("type")
+        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
+        fields = {**fields, "type": own}
+        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
+            fields["code"] = None if own else front[1]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -900,8 +909,11 @@ def read_api_error(wire: object) -> ApiError:
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
+    own_code = _read_code(fields, message, kind, as_text(exact))
+    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+        kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
-        code=_read_code(fields, message, kind, as_text(exact)),
+        code=own_code,
         type=kind,
         param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
@@ -916,8 +928,17 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_WORDS_IN_FRONT = re.compile(
+    r"CC Switch local proxy failed while handling .{1,400}?"
+    r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
+    r"|Error from provider \(Console[\w ]{0,20}\): "
+)
+"""What CC Switch and OpenCode's gateway write in front of a server's words
+(farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
+    r"(?:parameter|argument|field)s?(?:\(s\))?:? "
     r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
@@ -947,7 +968,7 @@ def _read_code(
         case "invalid_prompt" if exact:
             return exact
         case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
-            return "invalid_request"
+            word = "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
@@ -982,10 +1003,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
-    # Anthropic behind a gateway, of one image of many
+    # Anthropic behind a gateway, of one image of many; MiniMax (NousResearch/hermes-agent
+    # 76039)
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
-        r"|At least one of the image dimensions)",
+        r"|At least one of the image dimensions)"
+        r"|\A(?:invalid params, )?media exceeds size limit\b",
         "image_too_large",
     ),
     # Whatever else it says of an image or a file, by its own place of it: of a format, of
@@ -1014,6 +1037,8 @@ _CODES_OF_WORDS = (
         r"|Image does not match the provided media))",
         "invalid_image_format",
     ),
+    # Moonshot, with a status of 400 (MoonshotAI/kimi-code 476)
+    (r"\Atotal message size \d{1,12} exceeds limit \d", "request_too_large"),
     # OpenAI, without a code
     (r"\AThe file type you uploaded is not supported", "unsupported_file"),
     # Google, with a status of 400
@@ -1028,14 +1053,19 @@ _CODES_OF_WORDS = (
     ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
-_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+_RESET_FIELDS = (
+    "retry_after",
+    "retry_after_seconds",
+    "resets_in_seconds",
+    "reset_seconds",
+)
 
 
 def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """Return what an error says of the time to wait, for want of a header.
 
     OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
-    are those of OmniRoute and of Codex's own server.
+    are those of OmniRoute, of Codex's own server, and of CLIProxyAPI (its issue 4724).
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     values.append(headers.get("X-RateLimit-Reset"))
@@ -1171,6 +1201,7 @@ _SAME_CODES = {
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
+    "no_capacity": "server_is_overloaded",  # in a stream (can1357/oh-my-pi 6503)
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 _CODES_OF_ZHIPU = {
@@ -1178,6 +1209,7 @@ _CODES_OF_ZHIPU = {
     "1211": "model_not_found",
     "1261": "context_length_exceeded",
     "1301": CONTENT_FILTER,
+    "1305": "server_is_overloaded",
     # Limits of a plan, of hours, a week or a month; a plan that has ended
     "1308": "usage_limit_reached",
     "1309": "usage_limit_reached",
@@ -1244,6 +1276,11 @@ def _inner_error(text: str) -> ApiError | None:
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
+    printed = _PRINTED_BYTES.match(text[:_MAX_INNER_BODY], max(begin - 2, 0))
+    if printed:
+        with suppress(ValueError, SyntaxError):
+            written = ast.literal_eval(printed[0]).decode("utf-8", errors="replace")
+            text = text[:begin] + written
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
@@ -1303,11 +1340,11 @@ Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
     r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
-    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    r"|\[([45]\d{2}|1\d{3}|invalid_\w{4,40})\] (?=\S)(.*))",
     re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
-(anomalyco/opencode 50818).
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway,
+also with a code (anomalyco/opencode 50818, 44384, 48864).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -1329,6 +1366,8 @@ _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 _MAX_PRINTED = 4000
 _PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_PRINTED_BYTES = re.compile(r"b'(?:[^'\\\n]|\\.)*+'")
+"""How LiteLLM passes on a body of Vertex AI (BerriAI/litellm 18442)."""
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""
@@ -1971,6 +2010,17 @@ LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 STREAM_CUT = "stream_cut"
 """Our word for a stream that broke between a gateway and the server behind it."""
+_CUT_CODES = frozenset(
+    {
+        "stream_read_error",  # sub2api (its issue 6506)
+        "upstream_disconnect",  # Kilo's gateway, as the type
+        "upstream_stream_interrupted",  # grok2api, and others
+        "upstream_stream_incomplete",
+        "provider_disconnected",  # macprovider
+        "stream_truncated",
+    }
+)
+"""Codes and types of gateways for that."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -2114,8 +2164,10 @@ def refusal_words(
         about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
-    if status in (400, 422) and error.param in STRICT_LACKS:
+    if error.param in STRICT_LACKS:
         words.append(REFUSED_SAFEGUARD)
+    if status in (400, 422) and error.param == "model":
+        words.append("model_not_found")
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".
@@ -2177,8 +2229,9 @@ _PHRASES = (
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
-        # Volcengine; Cohere.
+        # Volcengine; Cohere; gateways (anomalyco/opencode 27519, cita-777/metapi 582).
         r"|exceed max message tokens|too many tokens: size limit exceeded"
+        r"|tokens in request more than max tokens|input token limit is \d"
         r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -2189,7 +2242,8 @@ _PHRASES = (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
-        # DashScope; OpenRouter.
+        # DeepSeek; DashScope; OpenRouter.
+        r"|\bsupported API model names are\b"
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
@@ -2240,10 +2294,11 @@ _CERTAIN_PHRASES = (
         r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    # OpenAI; Google, with a status of 400; Bedrock, AWS and Google, with 403
     (
         r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
-        r"|The security token included in the request is)",
+        r"|The security token included in the request is"
+        r"|Your API key was reported as leaked)",
         WRONG_KEY,
     ),
     # OpenRouter
@@ -2260,18 +2315,23 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290). As
+    # a 401 or 403: OpenCode's gateway (anomalyco/opencode 37161); OpenRouter, of a key
+    # (gptme/gptme 1449); one-api
     (
         r"\AYour team \S{1,64} has either used all available credits or reached its"
-        r"|\AInsufficient (balance|credits|funds)\b",
+        r"|\AInsufficient (balance|credits|funds)\b"
+        r"|\ANo payment method\b|\AKey limit exceeded \(|\A该令牌额度已用尽",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
-    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    # CLIProxyAPI, with the type of a wrong request (its issues 5931, 2986), also through
+    # LiteLLM (earendil-works/pi 9736); sub2api (its issue 2250), LLM-Rosetta (its issue
+    # 481); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
     (
-        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
-        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: |empty_stream: )?"
+        r"(?:(?:upstream )?stream (?:disconnected|closed|ended) (?:before|without)\b"
+        r"|\S{1,40} closed the responses stream before any terminal event"
         r"|Response payload is not completed\b)",
         STREAM_CUT,
     ),
@@ -2288,10 +2348,15 @@ _CERTAIN_PHRASES = (
     # llama.cpp, of a chat that its model's template does not take, as a 500
     (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
-    # provider; Azure; Workers AI; new-api
+    # provider; Azure; Workers AI; new-api; Novita; Z.AI; Google. As a 502 of gateways, or in
+    # a stream: Codex's own server (openai/codex 43368, 44441), xAI
     (
         r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
-        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和"
+        r"|\A(?:server overload\b|The service may be temporarily overloaded\b"
+        r"|No capacity available for model\b|We're currently experiencing high demand\b"
+        r"|(?:Our servers are|Selected model is|The model is)(?: currently)? "
+        r"(?:overloaded|at capacity)\b)",
         "server_is_overloaded",
     ),
     # Ollama, LM Studio
@@ -2303,8 +2368,11 @@ _CERTAIN_PHRASES = (
         # 403, code "The caller does not have permission to execute the specified
         # operation" (theopenco/llmgateway 1785)
         r"\AContent violates usage guidelines"
-        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        # Anthropic, as a 400 (anthropics/claude-code 50008)
+        r"|\AOutput blocked by content filtering policy"
+        # DeepSeek, MiniMax, Moonshot: with the code of any refusal, or with none
         r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        r"|\brequest was rejected because it was considered high risk\b"
         # LiteLLM's guardrails (`guardrail_hooks`), as a 400
         r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
@@ -2324,6 +2392,8 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
+    if error.is_any_of(_CUT_CODES):
+        return STREAM_CUT
     text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
@@ -3485,6 +3555,11 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 _HOSTED_TYPES = tuple(TOOL_KINDS)
 
 
+def is_hosted_tool(tool: JsonObject) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
+    return tool.get("type") not in CALLED_BY_NAME
+
+
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
 """Of web searches (openai-python 3.57.0, `ToolUsage`)."""
 
@@ -3637,6 +3712,11 @@ def has_text(item: JsonObject) -> bool:
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
     return [part for part in as_list(content) if isinstance(part, dict)]
+
+
+def inner_parts(item: JsonObject) -> list[Item]:
+    """Return the parts of a message or of an output."""
+    return [*content_parts(item.get("content")), *content_parts(item.get("output"))]
 
 
 def part_text(part: JsonObject) -> str:
@@ -4535,7 +4615,7 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]"
+    r"\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
 the empty pattern of Braille, variation selectors."""
@@ -4568,13 +4648,20 @@ def with_escapes(text: str, kept: str = "") -> str:
     return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
-_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
+_MARKS_OF_MARKDOWN = re.compile(r"[`*<>]|(?<![^\W_])_|_(?![^\W_])")
 """A `_` inside of a word draws nothing: `a_b.txt`, but not `__init__.py`."""
+_MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
+"""The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
+
+
+def _as_entity(mark: re.Match[str]) -> str:
+    return f"&#{ord(mark[0])};"
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -4916,17 +5003,19 @@ def read_json_valve(
     valve: str,
     text: str,
     form: type[_Form],
-    consequence: str = "Its default applies.",
+    consequence: str = "",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value.
+    message for administrators; `consequence` is what follows from an invalid value, if
+    not that the default applies.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
         mistake = json_mistake(text) or "is not a JSON object"
-        return form(), (f"{valve} {mistake}, so its defaults apply.",)
+        effect = f". {consequence}" if consequence else ", so its defaults apply."
+        return form(), (f"{valve} {mistake}{effect}",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -4938,15 +5027,18 @@ def read_json_valve(
             accepted[key] = given[key]
             continue
         except ValidationError as error:
-            nearest = _nearest_allowed(error)
-        effect = consequence
+            detail = error.errors()[0]
+            bound, nearest = _nearest_allowed(error)
+        effect = consequence or "Its default applies."
         if nearest is not None:
             accepted[key] = nearest
-            effect = f"{nearest:g} applies."
+            advice = f"The {bound} is {nearest:g}, which applies."
+        elif detail["type"] == "literal_error":
+            advice = f"Choose {_allowed_words(detail['ctx'])}. {effect}"
+        else:
+            advice = f"{field.description} {effect}"
         shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(
-            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
-        )
+        problems.append(f"{valve}: `{key}` cannot be {shown}. {advice}")
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, given, known, advice)
     if problem:
@@ -4984,26 +5076,30 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            # An empty word is what a missing key has, which nobody writes.
-            words = mistake["ctx"]["expected"].removeprefix("'', ")
-            return f"`{key}` has to be {words}"
+            return f"`{key}` has to be {_allowed_words(mistake['ctx'])}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
 
 
-def _nearest_allowed(error: ValidationError) -> float | None:
-    """Return the bound that a number exceeds, None for any other mistake."""
+def _allowed_words(details: Mapping[str, Any]) -> str:
+    """Return the words of which a value has to be one, from the details of a mistake."""
+    # An empty word is what a missing key has, which nobody writes.
+    return str(details["expected"]).removeprefix("'', ")
+
+
+def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
+    """Return the bound that a number exceeds, and its name; None for other mistakes."""
     for detail in error.errors():
         if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            return None
+            break
         bounds = detail.get("ctx", {})
         match detail["type"]:
             case "greater_than_equal":
-                return float(bounds["ge"])
+                return "least", float(bounds["ge"])
             case "less_than_equal":
-                return float(bounds["le"])
-    return None
+                return "most", float(bounds["le"])
+    return "", None
 
 
 # --------------------------------------------------------------------------------------
@@ -6511,10 +6607,10 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
         # Some servers leave what was cached out of the input.
         cached = min(sum(row.cached for row in rows), read)
         line = (
-            f"**{100 * cached / read:.0f} %** of the input came from the prompt cache."
+            f"**{100 * cached / read:.0f}%** of the input came from the prompt cache."
         )
         if not parts.itemized:
-            line += " What that saved is not known of these days"
+            line += " What that saved is not known for these days"
         else:
             what = "more" if parts.saved >= 0 else "less"
             money_saved = _money(abs(parts.saved))
@@ -6549,9 +6645,9 @@ def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:
         if shares[age] * 3 < before * 2 and shares.get(0, shares[age]) * 3 < before * 2:
             start = today - timedelta(_WEEK * (age + 1) - 1)
             return (
-                f"In the week from {_day_text(start)} only {100 * shares[age]:.0f} % of "
+                f"In the week from {_day_text(start)} only {100 * shares[age]:.0f}% of "
                 f"the input came from the cache, in the week before "
-                f"{100 * before:.0f} %. Something changes the beginning of the requests: "
+                f"{100 * before:.0f}%. Something changes the beginning of the requests: "
                 "docs/history.md of the pipe says what could."
             )
     return ""
@@ -6676,7 +6772,8 @@ _OVERDRAFT = 1.1
 _MOST_AT_ONCE = 50
 """The answers that a limit is enough for, one of which may take so much of it."""
 _NOT_READ = (
-    "A rule of USER_LIMITS_JSON that applies to you is invalid. Tell an administrator."
+    "A rule about your usage is invalid, so you get no answers. An administrator has to "
+    "correct USER_LIMITS_JSON."
 )
 _NO_PRICE = (
     "Your usage is limited in money, and the price of {} is not known. An "
@@ -7373,9 +7470,9 @@ class NameCheck:
         if unknown:
             shown = ", ".join(unknown[:_MAX_SHOWN_NAMES])
             self._problem = (
-                f"The valves of the filter name {shown}, but Open WebUI has no such "
-                "group or user. These rules apply to nobody; anyone who signs up with "
-                "such an address gets its rules."
+                f"Open WebUI has no group or user named {shown}, but the valves of the "
+                "filter have rules for them. These apply to nobody until somebody signs "
+                "up with such an address."
             )
         self._texts = texts
         self._until = now + _CHECK_SECONDS
@@ -7435,8 +7532,8 @@ class Filter:
         USER_LIMITS_JSON: str = Field(
             default="",
             description="What users may use, as a JSON list of rules (docs/limits.md): "
-            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` only counts, '
-            "for `/usage`; empty: nothing is counted.",
+            '`[{"group": "students", "money": 5, "per": "month"}]`. `[]` sets no '
+            "limits, but counts for `/usage`. If empty, nothing is counted.",
         )
         ENDPOINTS_JSON: str = Field(
             default="",

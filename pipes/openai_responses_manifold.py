@@ -458,7 +458,7 @@ def seconds_until(reset: float) -> float:
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
+    r"\b(?:try again|retry|resets?) (?:in|after) "
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
     re.IGNORECASE,
 )
@@ -467,7 +467,8 @@ _WAIT_IN_WORDS = re.compile(
 def wait_in_words(text: str) -> float | None:
     """Return the seconds that a message asks to wait, None if it names none.
 
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure), "Your
+    quota will reset after 142h40m7s." (Google's Antigravity).
     """
     match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
@@ -814,6 +815,14 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
+    front = _WORDS_IN_FRONT.match(message)
+    if front:
+        message = message[front.end() :]
+        own = fields.get("type")
+        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
+        fields = {**fields, "type": own}
+        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
+            fields["code"] = None if own else front[1]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -845,8 +854,11 @@ def read_api_error(wire: object) -> ApiError:
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
+    own_code = _read_code(fields, message, kind, as_text(exact))
+    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+        kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
-        code=_read_code(fields, message, kind, as_text(exact)),
+        code=own_code,
         type=kind,
         param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
@@ -861,8 +873,17 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_WORDS_IN_FRONT = re.compile(
+    r"CC Switch local proxy failed while handling .{1,400}?"
+    r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
+    r"|Error from provider \(Console[\w ]{0,20}\): "
+)
+"""What CC Switch and OpenCode's gateway write in front of a server's words
+(farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
+    r"(?:parameter|argument|field)s?(?:\(s\))?:? "
     r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
@@ -892,7 +913,7 @@ def _read_code(
         case "invalid_prompt" if exact:
             return exact
         case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
-            return "invalid_request"
+            word = "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
@@ -927,10 +948,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
-    # Anthropic behind a gateway, of one image of many
+    # Anthropic behind a gateway, of one image of many; MiniMax (NousResearch/hermes-agent
+    # 76039)
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
-        r"|At least one of the image dimensions)",
+        r"|At least one of the image dimensions)"
+        r"|\A(?:invalid params, )?media exceeds size limit\b",
         "image_too_large",
     ),
     # Whatever else it says of an image or a file, by its own place of it: of a format, of
@@ -959,6 +982,8 @@ _CODES_OF_WORDS = (
         r"|Image does not match the provided media))",
         "invalid_image_format",
     ),
+    # Moonshot, with a status of 400 (MoonshotAI/kimi-code 476)
+    (r"\Atotal message size \d{1,12} exceeds limit \d", "request_too_large"),
     # OpenAI, without a code
     (r"\AThe file type you uploaded is not supported", "unsupported_file"),
     # Google, with a status of 400
@@ -973,14 +998,19 @@ _CODES_OF_WORDS = (
     ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
-_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+_RESET_FIELDS = (
+    "retry_after",
+    "retry_after_seconds",
+    "resets_in_seconds",
+    "reset_seconds",
+)
 
 
 def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """Return what an error says of the time to wait, for want of a header.
 
     OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
-    are those of OmniRoute and of Codex's own server.
+    are those of OmniRoute, of Codex's own server, and of CLIProxyAPI (its issue 4724).
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     values.append(headers.get("X-RateLimit-Reset"))
@@ -1116,6 +1146,7 @@ _SAME_CODES = {
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
+    "no_capacity": "server_is_overloaded",  # in a stream (can1357/oh-my-pi 6503)
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 _CODES_OF_ZHIPU = {
@@ -1123,6 +1154,7 @@ _CODES_OF_ZHIPU = {
     "1211": "model_not_found",
     "1261": "context_length_exceeded",
     "1301": CONTENT_FILTER,
+    "1305": "server_is_overloaded",
     # Limits of a plan, of hours, a week or a month; a plan that has ended
     "1308": "usage_limit_reached",
     "1309": "usage_limit_reached",
@@ -1189,6 +1221,11 @@ def _inner_error(text: str) -> ApiError | None:
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
+    printed = _PRINTED_BYTES.match(text[:_MAX_INNER_BODY], max(begin - 2, 0))
+    if printed:
+        with suppress(ValueError, SyntaxError):
+            written = ast.literal_eval(printed[0]).decode("utf-8", errors="replace")
+            text = text[:begin] + written
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
@@ -1248,11 +1285,11 @@ Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
     r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
-    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    r"|\[([45]\d{2}|1\d{3}|invalid_\w{4,40})\] (?=\S)(.*))",
     re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
-(anomalyco/opencode 50818).
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway,
+also with a code (anomalyco/opencode 50818, 44384, 48864).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -1274,6 +1311,8 @@ _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 _MAX_PRINTED = 4000
 _PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_PRINTED_BYTES = re.compile(r"b'(?:[^'\\\n]|\\.)*+'")
+"""How LiteLLM passes on a body of Vertex AI (BerriAI/litellm 18442)."""
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""
@@ -1323,6 +1362,17 @@ LOADING_MODEL = "loading_model"
 """Our word for what llama.cpp says until it can answer."""
 STREAM_CUT = "stream_cut"
 """Our word for a stream that broke between a gateway and the server behind it."""
+_CUT_CODES = frozenset(
+    {
+        "stream_read_error",  # sub2api (its issue 6506)
+        "upstream_disconnect",  # Kilo's gateway, as the type
+        "upstream_stream_interrupted",  # grok2api, and others
+        "upstream_stream_incomplete",
+        "provider_disconnected",  # macprovider
+        "stream_truncated",
+    }
+)
+"""Codes and types of gateways for that."""
 REJECTED = "rejected"
 """Our word for a stream that says that the request cannot be answered."""
 
@@ -1466,8 +1516,10 @@ def refusal_words(
         about_keys = {error.code, find_certain_cause(error), *_ABOUT_KEYS}
         return [*(code for code in codes if code in about_keys), own_word]
     words = [*codes, _find_attachment(error)]
-    if status in (400, 422) and error.param in STRICT_LACKS:
+    if error.param in STRICT_LACKS:
         words.append(REFUSED_SAFEGUARD)
+    if status in (400, 422) and error.param == "model":
+        words.append("model_not_found")
     if status == 404:
         # Gateways send no code: "The model `x` does not exist"; Azure: "The API
         # deployment for this resource does not exist".
@@ -1529,8 +1581,9 @@ _PHRASES = (
         # Anthropic, of input and output together; DashScope; TGI.
         r"|exceeds? context limit|range of input length should be"
         r"|`inputs` must have less than"
-        # Volcengine; Cohere.
+        # Volcengine; Cohere; gateways (anomalyco/opencode 27519, cita-777/metapi 582).
         r"|exceed max message tokens|too many tokens: size limit exceeded"
+        r"|tokens in request more than max tokens|input token limit is \d"
         r"|'input([^\s']*(content|text))?': (array|string) too long",
         "context_length_exceeded",
     ),
@@ -1541,7 +1594,8 @@ _PHRASES = (
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
         r"|\bunknown model\b|\bno such model\b|does not work with the specified model"
         r"|model is not supported when using Codex"
-        # DashScope; OpenRouter.
+        # DeepSeek; DashScope; OpenRouter.
+        r"|\bsupported API model names are\b"
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
@@ -1592,10 +1646,11 @@ _CERTAIN_PHRASES = (
         r"\blimit (?P<most>\d{1,12}), requested (?P<asked>\d{1,12})",
         REQUEST_TOO_LARGE,
     ),
-    # OpenAI; Google, with a status of 400; Bedrock and AWS, with 403
+    # OpenAI; Google, with a status of 400; Bedrock, AWS and Google, with 403
     (
         r"\A(Incorrect API key provided|API key not valid|Bearer Token has expired"
-        r"|The security token included in the request is)",
+        r"|The security token included in the request is"
+        r"|Your API key was reported as leaked)",
         WRONG_KEY,
     ),
     # OpenRouter
@@ -1612,18 +1667,23 @@ _CERTAIN_PHRASES = (
     ),
     # Bedrock, as a 403
     (r"\AYou don't have access to the model with the specified model", DENIED_MODEL),
-    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290)
+    # As a 429: xAI (continuedev/continue 10373); Z.AI, behind a gateway (vercel/ai 9290). As
+    # a 401 or 403: OpenCode's gateway (anomalyco/opencode 37161); OpenRouter, of a key
+    # (gptme/gptme 1449); one-api
     (
         r"\AYour team \S{1,64} has either used all available credits or reached its"
-        r"|\AInsufficient (balance|credits|funds)\b",
+        r"|\AInsufficient (balance|credits|funds)\b"
+        r"|\ANo payment method\b|\AKey limit exceeded \(|\A该令牌额度已用尽",
         NO_CREDIT,
     ),
     (r"\ALoading model\b", LOADING_MODEL),
-    # CLIProxyAPI, with the type of a wrong request (its issue 5931), also through LiteLLM
-    # (earendil-works/pi 9736); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
+    # CLIProxyAPI, with the type of a wrong request (its issues 5931, 2986), also through
+    # LiteLLM (earendil-works/pi 9736); sub2api (its issue 2250), LLM-Rosetta (its issue
+    # 481); LiteLLM (1.106.2, 1.110.2), and aiohttp, which it quotes
     (
-        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: )?(?:stream disconnected before "
-        r"completion\b|\S{1,40} closed the responses stream before any terminal event"
+        r"\A(?:litellm\.\w{1,40}: )?(?:stream error: |empty_stream: )?"
+        r"(?:(?:upstream )?stream (?:disconnected|closed|ended) (?:before|without)\b"
+        r"|\S{1,40} closed the responses stream before any terminal event"
         r"|Response payload is not completed\b)",
         STREAM_CUT,
     ),
@@ -1640,10 +1700,15 @@ _CERTAIN_PHRASES = (
     # llama.cpp, of a chat that its model's template does not take, as a 500
     (r"\bJinja Exception: ", REJECTED),
     # As a 429, of trouble that all their users have: OpenRouter, of its own key at a
-    # provider; Azure; Workers AI; new-api
+    # provider; Azure; Workers AI; new-api; Novita; Z.AI; Google. As a 502 of gateways, or in
+    # a stream: Codex's own server (openai/codex 43368, 44441), xAI
     (
         r"\bis temporarily rate-limited upstream\b|system is currently experiencing high "
-        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和",
+        r"demand\b|\bcapacity temporarily exceeded\b|上游负载已饱和"
+        r"|\A(?:server overload\b|The service may be temporarily overloaded\b"
+        r"|No capacity available for model\b|We're currently experiencing high demand\b"
+        r"|(?:Our servers are|Selected model is|The model is)(?: currently)? "
+        r"(?:overloaded|at capacity)\b)",
         "server_is_overloaded",
     ),
     # Ollama, LM Studio
@@ -1655,8 +1720,11 @@ _CERTAIN_PHRASES = (
         # 403, code "The caller does not have permission to execute the specified
         # operation" (theopenco/llmgateway 1785)
         r"\AContent violates usage guidelines"
-        # DeepSeek, MiniMax: with the code of any refusal, or with none
+        # Anthropic, as a 400 (anthropics/claude-code 50008)
+        r"|\AOutput blocked by content filtering policy"
+        # DeepSeek, MiniMax, Moonshot: with the code of any refusal, or with none
         r"|\A(Content Exists Risk\b|(input|output) new_sensitive\b)"
+        r"|\brequest was rejected because it was considered high risk\b"
         # LiteLLM's guardrails (`guardrail_hooks`), as a 400
         r"|\AViolated (.{1,40} )?(guardrail|moderation|content safety|tool) policy",
         CONTENT_FILTER,
@@ -1676,6 +1744,8 @@ def find_certain_cause(error: ApiError) -> str | None:
     code = error.code or ""
     if code.endswith(_POLICY_SUFFIXES) and code not in SAFETY_STOPS:
         return "invalid_prompt"
+    if error.is_any_of(_CUT_CODES):
+        return STREAM_CUT
     text = error.beginning
     for phrase, code in _CERTAIN_PHRASES:
         match = re.search(phrase, text, re.IGNORECASE | re.DOTALL)
@@ -1955,8 +2025,8 @@ _NO_CREDIT = (
 _OVERLOADED = "OpenAI is overloaded. Try again in a moment."
 _SERVER_ERROR = "OpenAI reported an internal error. Try again in a moment."
 _TOO_LATE = (
-    "The model's server did not answer a gateway in front of it in time (HTTP {status}). "
-    "Try again, or choose a lower effort."
+    "A gateway in front of the model's server got no answer in time (HTTP {status}). Try "
+    "again, or choose a lower effort."
 )
 _WRONG_ORGANIZATION = "The API key does not belong to the organization in the settings."
 _RATE_LIMIT = (
@@ -1969,8 +2039,9 @@ _TOO_LARGE_CHAT = (
     "This chat is too large for the model's server. Start a new chat, or leave out large "
     "files and images."
 )
-_ARRIVED = "Everything received so far is kept"
-_CONTINUE = f"{_ARRIVED}; regenerate the answer, or ask the model to continue."
+_KEPT = "; everything received so far is kept."
+"""Comes last: the page cuts a line, and the advice must be in what is left."""
+_CONTINUE = f"Regenerate the answer, or ask the model to continue{_KEPT}"
 _CUT_SHORT = "The connection to the model broke before the answer was complete. "
 
 
@@ -2089,8 +2160,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "402": _NO_CREDIT,
         "403": "The model's server does not allow this request: HTTP {status}{code}. An "
         "administrator can find the reason in the log.",
-        REFUSED_SAFEGUARD: "The model's server rejected the request{param}, which is a "
-        "safeguard that each request has.",
+        REFUSED_SAFEGUARD: "The model's server rejected the request{param}. That is a "
+        "safeguard, without which nothing is sent.",
         NO_RESPONSES_API: _NO_RESPONSES_API,
         "404": _NO_RESPONSES_API,
         "405": _NO_RESPONSES_API,
@@ -2102,8 +2173,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "doing (HTTP {status}). Try again in a moment.",
         "413": _TOO_LARGE_CHAT,
         "request_too_large": _TOO_LARGE_CHAT,  # Anthropic, Azure
-        "421": "The address of the model's server leads to a server that does not serve "
-        "it (HTTP {status}).",
+        "421": "The request reached a server that does not serve the address of the "
+        "model's server (HTTP {status}).",
         "429": _RATE_LIMIT,
         "451": "The model's server may not answer this request for legal reasons (HTTP "
         "{status}). Rephrase the question, or choose another model.",
@@ -2133,8 +2204,8 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
         "that environment.",
         "tunnel": "The HTTP proxy does not connect to {server} ({reason}).",
         "certificate": "The certificate of {server} is not trusted{reason}.",
-        "tls": "The model's server at {server} does not use TLS, which its address asks "
-        "for with https.",
+        "tls": "The model's server at {server} does not use TLS, but its address begins "
+        "with https.",
     },
     "cut": {
         "": _CUT_SHORT + _CONTINUE,
@@ -2165,7 +2236,7 @@ MESSAGES: Mapping[str, Mapping[str, str]] = {
     },
     "total_timeout": {
         "": "The answer took longer than the administrator allows. "
-        f"{_ARRIVED}; ask the model to continue, or choose a lower effort.",
+        f"Ask the model to continue, or choose a lower effort{_KEPT}",
     },
 }
 """The messages, by kind of ending, then by code or HTTP status. "" stands for all other
@@ -2248,10 +2319,10 @@ class Ending(NamedTuple):
 
     def without_text(self) -> Self:
         """Return the ending of an answer of which nothing arrived."""
-        before, _, advice = self.message.partition(_ARRIVED)
-        if not advice:
+        if not self.message.endswith(_KEPT):
             return self
-        return self._replace(message=f"{before}Try again.")
+        what, _, _ = self.message.rpartition(". ")
+        return self._replace(message=f"{what}. Try again.")
 
 
 def _ending_without_code(kind: str, word: str = "") -> Ending:
@@ -2739,6 +2810,11 @@ def tool_kind(tool: JsonObject) -> ToolKind:
 _HOSTED_TYPES = tuple(TOOL_KINDS)
 
 
+def is_hosted_tool(tool: JsonObject) -> bool:
+    """Say whether the API runs a tool, itself or on another server."""
+    return tool.get("type") not in CALLED_BY_NAME
+
+
 _UNBILLED_ACTIONS = ("open_page", "find_in_page")
 """Of web searches (openai-python 3.57.0, `ToolUsage`)."""
 
@@ -2891,6 +2967,11 @@ def has_text(item: JsonObject) -> bool:
 def content_parts(content: object) -> list[Item]:
     """Return the objects in a content."""
     return [part for part in as_list(content) if isinstance(part, dict)]
+
+
+def inner_parts(item: JsonObject) -> list[Item]:
+    """Return the parts of a message or of an output."""
+    return [*content_parts(item.get("content")), *content_parts(item.get("output"))]
 
 
 def part_text(part: JsonObject) -> str:
@@ -4735,7 +4816,7 @@ _PARAMETER_IN_WORDS = re.compile(
     rf"|\binvalid {_NAME}: only \d"
     # Groq (Alishahryar1/free-claude-code 1348), DashScope (VicBilibily/GCMP 384);
     # gateways; Volcengine.
-    rf"|[`']{_NAME}[`'] must be one of\b"
+    rf"|[`']{_NAME}[`'] must be one of\b|\A{_NAME} must be one of\b"
     rf"|\bparameter [\"'`]{_NAME}[\"'`] is not supported"
     # OpenAI in Chat Completions, behind Copilot (kaitranntt/ccs 344).
     rf"|\bunsupported value: '{_NAME}' does not support\b"
@@ -4746,8 +4827,9 @@ _PARAMETER_IN_WORDS = re.compile(
 _PATH_IN_FRONT = re.compile(r"([a-z_]{2,40}(?:\.\w{1,64}){0,12}): ")
 """How servers of Node.js begin that tell what Zod found as a text (OpenClaw 2026.9)."""
 _LACKING_PARAMETER = re.compile(
-    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577).
-    rf"\bunsupported parameters?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
+    # Codex's own server, and gateways to it (router-for-me/CLIProxyAPI 3577); a small
+    # server (carloslfu/slotstream 19).
+    rf"\bunsupported (?:parameter|request field)s?(?:\(s\))?: {_NAME}(?=[\s,]|\Z)"
     # Fireworks (anomalyco/opencode 4386), Groq (fanenr/chatbot 21).
     rf"|\bextra inputs are not permitted, field: '{_NAME}'"
     rf"|\bproperty '{_NAME}' is unsupported|[\"'`]{_NAME}[\"'`] not permitted\b"
@@ -4759,6 +4841,12 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bunknown field: {_NAME}|\bextraneous key \[{_NAME}\]"
     rf"|\bunknown name \"{_NAME}\"|\A{_NAME}: extra inputs are not permitted"
     rf"|\A`{_NAME}` is (?:deprecated|not supported) for this model"
+    # Databricks (leonardovida/duckdb-ai 85); Zod 3 (musistudio/claude-code-router 1410);
+    # checks of a schema (openai/openai-node 1161), and of arguments, in Python.
+    rf"|\bdoes not support the [\"'`]?{_NAME}[\"'`]? parameter\b"
+    rf"|\bunrecognized key\(s\) in object: '{_NAME}'"
+    rf"|\badditional properties are not allowed \('{_NAME}'"
+    rf"|\bgot an unexpected keyword argument '{_NAME}'"
     # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
     rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,
@@ -4775,7 +4863,7 @@ _REASONING_VALUE = re.compile(
 OpenAI in Chat Completions (aaif-goose/goose 9825); Volcengine, next to a gateway's own
 switch (RooCodeInc/Roo-Code 11395)."""
 _LISTED_VALUES = re.compile(
-    r"\bsupported values are: ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
+    r"\b(?:supported values are|must be one of): ((?:\w{1,20}, ){1,10}\w{1,20})", re.I
 )
 """A list without quotation marks."""
 _OTHER_NAMES = {
@@ -5021,6 +5109,17 @@ class Refusal:
         return self.error.param or ""
 
     @property
+    def blames_what_was_not_sent(self) -> bool:
+        """Whether `param` is a parameter that the request never had.
+
+        Then a gateway has added it, or its server; the next one may not (of the backend
+        of Codex four of five such requests are answered if they are sent again:
+        NousResearch/hermes-agent 90257).
+        """
+        named = self.error.param or ""
+        return named.isidentifier() and named not in self.sent.asked
+
+    @property
     def is_unknown(self) -> bool:
         """Whether the server does not know what it names."""
         if self.error.code == "unknown_parameter":
@@ -5209,11 +5308,10 @@ class Refusal:
         https://...", param `url`.
         """
         for number, row in enumerate(self.sent.items):
-            for key in ("content", "output"):
-                for part in content_parts(row.item.get(key)):
-                    address = as_text(part.get("image_url") or part.get("file_url"))
-                    if has_web_scheme(address) and address in self.words:
-                        yield number
+            for part in inner_parts(row.item):
+                address = as_text(part.get("image_url") or part.get("file_url"))
+                if has_web_scheme(address) and address in self.words:
+                    yield number
 
     @property
     def quoted_words(self) -> set[str]:
@@ -5256,8 +5354,15 @@ ItemChange = Literal["none", "plain", "leave_out"]
 class ChatRepair(ABC):
     """One change of the items of a chat."""
 
+    name: str
+    """That of the last item that it is about; empty for all items. What comes later may
+    be accepted."""
+
     is_about_chat: ClassVar = True
     """Whether a chat remembers it, and not the account."""
+    word: ClassVar = ""
+    """What its stored form begins with. A blind step has none, because it is not
+    remembered."""
 
     @property
     @abstractmethod
@@ -5265,23 +5370,12 @@ class ChatRepair(ABC):
         """The status line for the user who waits."""
 
     def stored(self) -> list[str]:
-        """Return the form that a chat stores; `read_chat_repairs` reads it.
-
-        A blind step is not remembered, nor what is the way of a server or a model.
-        """
-        return []
+        """Return the form that a chat stores; `read_chat_repairs` reads it."""
+        return [self.word, self.name] if self.word else []
 
     @abstractmethod
     def change_of(self, row: NamedItem) -> ItemChange:
         """Return what becomes of an item; of calls and outputs words always stay."""
-
-    @property
-    def last_name(self) -> str:
-        """The name of the last item that it is about; empty for all items.
-
-        What comes later may be accepted.
-        """
-        return ""
 
     def applies(self, sent: SentRequest) -> bool:
         """Say whether it changes what was sent, beyond the repairs that it had."""
@@ -5298,7 +5392,7 @@ class LeaveOutItem(ChatRepair):
     A call and its output become words: without them the model would call again.
     """
 
-    name: str
+    word: ClassVar = "item"
     noun: str = field(default="item", compare=False)
     keeps_words: bool = field(default=False, compare=False)
     """Whether it is a call or an output."""
@@ -5309,9 +5403,6 @@ class LeaveOutItem(ChatRepair):
             return f"One earlier {self.noun} was sent as plain text."
         return f"One earlier {self.noun} could not be sent again and was left out."
 
-    def stored(self) -> list[str]:
-        return ["item", self.name]
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if row.name == self.name else "none"
 
@@ -5320,7 +5411,7 @@ class LeaveOutItem(ChatRepair):
 class SendAsText(ChatRepair):
     """The words of one item stay; images and files become a line of text."""
 
-    name: str
+    word: ClassVar = "text"
     noun: str = field(default="item", compare=False)
     had_media: bool = field(default=False, compare=False)
 
@@ -5330,27 +5421,13 @@ class SendAsText(ChatRepair):
             return "An image or file could not be sent to the model and was left out."
         return f"One earlier {self.noun} was sent as plain text."
 
-    def stored(self) -> list[str]:
-        return ["text", self.name]
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "plain" if row.name == self.name else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class RepairUntil(ChatRepair):
-    """A repair of all items up to one of them, by its name."""
-
-    until: str
-
-    @property
-    def last_name(self) -> str:
-        return self.until
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOutKind(RepairUntil):
-    """All items of a type are left out, up to the item `until`."""
+class LeaveOutKind(ChatRepair):
+    """All items of a type are left out."""
 
     kind: str
 
@@ -5362,52 +5439,45 @@ class LeaveOutKind(RepairUntil):
         return f"Earlier items of the type {noun} were left out."
 
     def stored(self) -> list[str]:
-        return ["kind", self.kind, self.until]
+        return ["kind", self.kind, self.name]
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if item_type(row.item) == self.kind else "none"
 
 
-class LeaveOutReasoning(RepairUntil):
-    """Encrypted items are left out, up to the item `until`.
+class LeaveOutReasoning(ChatRepair):
+    """Encrypted items are left out: the error does not say which cannot be read."""
 
-    The error does not say which of them cannot be read.
-    """
-
+    word: ClassVar = "reasoning"
     message = (
         "The model's server could not read earlier reasoning in this chat: answering "
         "without it."
     )
 
-    def stored(self) -> list[str]:
-        return ["reasoning", self.until]
-
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_encrypted(row.item) else "none"
 
 
-class CallsAsWords(RepairUntil):
-    """Calls and outputs become words, up to the item `until`.
+class CallsAsWords(ChatRepair):
+    """Calls and outputs become words.
 
     DeepSeek takes a call only with the thought before it, in all later turns as well, and
     plain thoughts are kept for one turn. Others take none without tools in the request.
     """
 
+    word: ClassVar = "calls"
     message = (
         "The model's server does not take earlier tool calls as they were: sending "
         "them as plain text."
     )
-
-    def stored(self) -> list[str]:
-        return ["calls", self.until]
 
     def change_of(self, row: NamedItem) -> ItemChange:
         return "leave_out" if is_paired(row.item) else "none"
 
 
 @dataclass(frozen=True, slots=True)
-class PlainItems(RepairUntil):
-    """Only texts, calls and outputs stay, in their plainest form, up to `until`."""
+class PlainItems(ChatRepair):
+    """Only texts, calls and outputs stay, in their plainest form."""
 
     had_media: bool = field(default=False, compare=False)
     """Whether images or files were sent until now."""
@@ -5426,8 +5496,8 @@ class PlainItems(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-class WordsAlone(RepairUntil):
-    """Only messages stay, up to `until`; of calls and outputs words stay."""
+class WordsAlone(ChatRepair):
+    """Only messages stay; of calls and outputs words stay."""
 
     message = "The model's server rejected this chat again: only its text was sent."
 
@@ -5437,13 +5507,17 @@ class WordsAlone(RepairUntil):
         return "plain" if has_words or is_from_user(row.item) else "leave_out"
 
 
-class LeaveOutPlainReasoning(ChatRepair):
-    """Reasoning of which only the words came is not sent again.
+@dataclass(frozen=True, slots=True)
+class RepairForAll(ChatRepair):
+    """It is the way of a server or a model, not of a chat."""
 
-    It is the way of a server, not of a chat.
-    """
-
+    name: str = ""
     is_about_chat: ClassVar = False
+
+
+class LeaveOutPlainReasoning(RepairForAll):
+    """Reasoning of which only the words came is not sent again."""
+
     message = (
         "The model's server does not accept its own reasoning: answering without it."
     )
@@ -5452,13 +5526,9 @@ class LeaveOutPlainReasoning(ChatRepair):
         return "leave_out" if has_plain_reasoning(row.item) else "none"
 
 
-class LeaveOutImages(ChatRepair):
-    """Of messages and outputs with images the words stay.
+class LeaveOutImages(RepairForAll):
+    """Of messages and outputs with images the words stay."""
 
-    It is the way of a model, not of a chat.
-    """
-
-    is_about_chat: ClassVar = False
     message = "This model cannot see images: answering without them."
 
     def change_of(self, row: NamedItem) -> ItemChange:
@@ -5469,11 +5539,9 @@ def _is_message_with_text(item: Item) -> bool:
     return item_type(item) == "message" and bool(message_text(item))
 
 
-_BY_NAME = {
-    "item": LeaveOutItem,
-    "text": SendAsText,
-    "reasoning": LeaveOutReasoning,
-    "calls": CallsAsWords,
+_BY_WORD: Mapping[str, type[ChatRepair]] = {
+    kind.word: kind
+    for kind in (LeaveOutItem, SendAsText, LeaveOutReasoning, CallsAsWords)
 }
 """The repairs whose stored form is a word and the name of an item.
 
@@ -5491,8 +5559,8 @@ def read_chat_repairs(rows: Sequence[object]) -> list[ChatRepair]:
     for row in rows[-_MAX_ROWS_READ:]:
         repair: ChatRepair
         match row:
-            case [str(word), str(name)] if word in _BY_NAME:
-                repair = _BY_NAME[word](name)
+            case [str(word), str(name)] if word in _BY_WORD:
+                repair = _BY_WORD[word](name)
             case ["kind", str(kind), str(name)] if _TYPE_FORM.fullmatch(kind):
                 repair = LeaveOutKind(name, kind)
             case _:
@@ -5532,11 +5600,11 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     # chat, it is over.
     changed = defaultdict[ItemChange, set[str]](set)
     for repair in own:
-        if repair.last_name and repair.last_name not in known_names:
+        if repair.name and repair.name not in known_names:
             continue
         for row in rows:
             changed[repair.change_of(row)].add(row.name)
-            if row.name == repair.last_name:
+            if row.name == repair.name:
                 break
     left_out = changed["leave_out"]
     # If a part of a call is left out, words stay of both parts.
@@ -5547,22 +5615,18 @@ def name_items(items: Sequence[Item], repairs: Iterable[object]) -> list[NamedIt
     for row in rows:
         item = row.item
         has_plain_form = is_paired(item) or item_type(item) == "message"
-        if is_paired(item) and item.get("call_id") in calls_as_words:
-            _drop_last_reasoning_rows(sent)
-            sent.append(row._replace(item=_words_of_pair(item)))
-        elif row.name in left_out and not is_from_user(item):
-            _drop_last_reasoning_rows(sent)
+        as_words = is_paired(item) and item.get("call_id") in calls_as_words
+        if as_words or (row.name in left_out and not is_from_user(item)):
+            while sent and is_reasoning(sent[-1].item):  # it led to this item
+                sent.pop()
+            if as_words:
+                sent.append(row._replace(item=_words_of_pair(item)))
         elif row.name in changed["plain"] and has_plain_form:
             sent.append(row._replace(item=plain_item(item)))
         else:
             sent.append(row)
     whole = {id(item) for item in drop_orphans([row.item for row in sent])}
     return [row for row in sent if id(row.item) in whole]
-
-
-def _drop_last_reasoning_rows(rows: list[NamedItem]) -> None:
-    while rows and is_reasoning(rows[-1].item):
-        rows.pop()
 
 
 def is_from_user(item: Item) -> bool:
@@ -5584,11 +5648,7 @@ def _words_of_pair(item: Item) -> Item:
 
 def has_media(item: Item, types: Collection[str] = _MEDIA) -> bool:
     """Say whether `item` holds an image or a file."""
-    for key in ("content", "output"):
-        for part in content_parts(item.get(key)):
-            if part.get("type") in types:
-                return True
-    return False
+    return any(part.get("type") in types for part in inner_parts(item))
 
 
 def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
@@ -5596,21 +5656,18 @@ def without_media(item: Item, goes: Callable[[Item], bool]) -> Item:
 
     The parts are asked about in their order.
     """
-
-    def what_stays(part: Any) -> Any:
-        if isinstance(part, dict) and goes(part):
-            return {"type": "input_text", "text": _MEDIA_GONE}
-        return part
-
-    return change_parts(item, what_stays)
+    line = {"type": "input_text", "text": _MEDIA_GONE}
+    return change_parts(item, lambda part: {**line} if goes(part) else part)
 
 
-def change_parts(item: Item, change: Callable[[Any], Any]) -> Item:
+def change_parts(item: Item, change: Callable[[Item], Item]) -> Item:
     """Return an item with other parts in its content or output, asked in their order."""
     changed = dict(item)
     for key in ("content", "output"):
         if isinstance(item.get(key), list):
-            changed[key] = [change(part) for part in item[key]]
+            changed[key] = [
+                change(part) if isinstance(part, dict) else part for part in item[key]
+            ]
     return changed
 
 
@@ -5846,6 +5903,45 @@ class RequestRepair(ABC):
         return self.apply(sent.payload) != sent.payload
 
 
+class ToolRepair(RequestRepair):
+    """One change of each tool, also of those in the items."""
+
+    @abstractmethod
+    def change(self, tool: Item) -> Item:
+        """Return the tool as it is sent."""
+
+    def apply(self, payload: Payload) -> Payload:
+        items = change_added_tools(payload["input"], self.change)
+        changed = {**payload, "input": items}
+        if payload.get("tools"):
+            changed["tools"] = [self.change(tool) for tool in payload["tools"]]
+        return changed
+
+
+class ItemRepair(RequestRepair):
+    """One change of each item."""
+
+    @abstractmethod
+    def change(self, item: Item) -> Item:
+        """Return the item as it is sent."""
+
+    def apply(self, payload: Payload) -> Payload:
+        return {**payload, "input": [self.change(item) for item in payload["input"]]}
+
+
+class RowRepair(RequestRepair):
+    """One change of the items that joins some of them, or adds some."""
+
+    @abstractmethod
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        """Return the items with their names; one that is added has none."""
+
+    def apply(self, payload: Payload) -> Payload:
+        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
+        items = [row.item for row in rows]
+        return payload if items == payload["input"] else {**payload, "input": items}
+
+
 Repair = ChatRepair | RequestRepair
 
 
@@ -5999,9 +6095,7 @@ class LeaveOutFunctions(RequestRepair):
     message = "The model's server rejected the tools: answering without them."
 
     def apply(self, payload: Payload) -> Payload:
-        return _offer_alone(
-            payload, lambda tool: tool.get("type") not in CALLED_BY_NAME
-        )
+        return _offer_alone(payload, is_hosted_tool)
 
 
 class OfferFunctionsAlone(RequestRepair):
@@ -6027,7 +6121,7 @@ def _offer_alone(payload: Payload, stays: Callable[[Item], bool]) -> Payload:
 
 
 @dataclass(frozen=True, slots=True)
-class PlainSchemas(RequestRepair):
+class PlainSchemas(ToolRepair):
     """Functions have schemas of types, names and descriptions alone.
 
     If only one of them was refused, the others stay as they are.
@@ -6040,10 +6134,7 @@ class PlainSchemas(RequestRepair):
         "The model's server cannot read a tool's parameters: sending simpler ones."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self._simplify)
-
-    def _simplify(self, tool: Item) -> Item:
+    def change(self, tool: Item) -> Item:
         if tool.get("type") != "function" or self.name not in ("", tool.get("name")):
             return tool
         plain = {**tool, "parameters": plain_schema(tool.get("parameters"))}
@@ -6053,7 +6144,7 @@ class PlainSchemas(RequestRepair):
 
 
 @dataclass(frozen=True, slots=True)
-class ShortenDescriptions(RequestRepair):
+class ShortenDescriptions(ToolRepair):
     """No description of a function, or of its parameters, has more than `most` characters.
 
     OpenAI takes 1024 in Chat Completions, which a gateway may use (danny-avila/LibreChat
@@ -6067,11 +6158,8 @@ class ShortenDescriptions(RequestRepair):
         "their beginnings."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self._shorten)
-
-    def _shorten(self, tool: Item) -> Item:
-        if tool.get("type") not in CALLED_BY_NAME:
+    def change(self, tool: Item) -> Item:
+        if is_hosted_tool(tool):
             return tool
         shorter: Item = self._shorten_part(tool, _MOST_LEVELS_OF_TOOLS)
         return shorter
@@ -6092,14 +6180,6 @@ class ShortenDescriptions(RequestRepair):
 
 _MOST_LEVELS_OF_TOOLS = 40
 """What is deeper in the schema of a function stays as it is."""
-
-
-def _change_tools(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    """Return a body with other tools, also in its items."""
-    changed = {**payload, "input": change_added_tools(payload["input"], change)}
-    if payload.get("tools"):
-        changed["tools"] = [change(tool) for tool in payload["tools"]]
-    return changed
 
 
 class AskForStream(RequestRepair):
@@ -6145,7 +6225,7 @@ _SIMPLIFYING = (LeaveOutOptions, PlainSchemas, ShortenDescriptions)
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutField(RequestRepair):
+class LeaveOutField(ItemRepair):
     """A field that a server does not know goes from all items of a type."""
 
     kind: str
@@ -6155,29 +6235,21 @@ class LeaveOutField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.keys[-1][:_MAX_TYPE])
 
-    def apply(self, payload: Payload) -> Payload:
-        if not _may_lose_field(self.kind, self.keys):
-            return payload
+    def change(self, item: Item) -> Item:
+        if item_type(item) != self.kind or not self._means_nothing:
+            return item
+        shorter: Item = _without_key(item, self.keys)
+        return shorter
 
-        def shorten(item: Item) -> Item:
-            is_meant = item_type(item) == self.kind
-            shorter: Item = _without_key(item, self.keys) if is_meant else item
-            return shorter
-
-        return _change_items(payload, shorten)
-
-
-def _change_items(payload: Payload, change: Callable[[Item], Item]) -> Payload:
-    return {**payload, "input": [change(item) for item in payload["input"]]}
-
-
-def _may_lose_field(kind: str, keys: Sequence[str]) -> bool:
-    """Say whether items of a type mean the same without the field at a path."""
-    if not keys or len(kind) > _MAX_TYPE:
-        return False
-    if kind == "message" and tuple(keys) == ("type",):
-        return True  # its role tells what it is
-    return kind not in _ITEMS_THAT_STAY_WHOLE and keys[-1] not in _FIELDS_WITH_A_MEANING
+    @property
+    def _means_nothing(self) -> bool:
+        """Whether items of the type mean the same without the field."""
+        if not self.keys or len(self.kind) > _MAX_TYPE:
+            return False
+        if self.kind == "message" and self.keys == ("type",):
+            return True  # its role tells what it is
+        has_meaning = self.keys[-1] in _FIELDS_WITH_A_MEANING
+        return self.kind not in _ITEMS_THAT_STAY_WHOLE and not has_meaning
 
 
 def _without_key(value: Any, keys: Sequence[str]) -> Any:
@@ -6192,7 +6264,7 @@ def _without_key(value: Any, keys: Sequence[str]) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveOutToolField(RequestRepair):
+class LeaveOutToolField(ToolRepair):
     """Tools go without a field that permits nothing, for servers that do not know it."""
 
     key: str
@@ -6201,13 +6273,10 @@ class LeaveOutToolField(RequestRepair):
     def message(self) -> str:
         return _refused_message(self.key[:_MAX_TYPE])
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_tools(payload, self.shorten)
-
-    def shorten(self, tool: Item) -> Item:
-        """Return a tool without the field."""
-        is_known = self.key in PERMIT_NOTHING
-        return {key: tool[key] for key in tool if not is_known or key != self.key}
+    def change(self, tool: Item) -> Item:
+        if self.key not in PERMIT_NOTHING:
+            return tool
+        return {key: tool[key] for key in tool if key != self.key}
 
 
 @dataclass(frozen=True, slots=True)
@@ -6224,7 +6293,7 @@ class LowerItems(RequestRepair):
         return lower_payload(payload, {self.kind})
 
 
-class AnswersAsTexts(RequestRepair):
+class AnswersAsTexts(ItemRepair):
     """Earlier answers are sent as texts, for servers that do not take their parts."""
 
     message = (
@@ -6232,47 +6301,43 @@ class AnswersAsTexts(RequestRepair):
         "their texts alone."
     )
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, answer_as_text)
+    def change(self, item: Item) -> Item:
+        return answer_as_text(item)
 
 
-class StateIds(RequestRepair):
+class StateIds(ItemRepair):
     """Reasoning and calls have ids, for servers that demand one of each."""
 
     message = "The model's server demands ids of earlier items: sending such."
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, with_item_id)
+    def change(self, item: Item) -> Item:
+        return with_item_id(item)
 
 
-class LeaveOutEmptyTexts(RequestRepair):
+class LeaveOutEmptyTexts(ItemRepair):
     """No text is empty: one next to an image goes, one alone says that it is none."""
 
     message = "The model's server does not accept empty texts: leaving them out."
 
-    def apply(self, payload: Payload) -> Payload:
-        return _change_items(payload, _without_empty_texts)
+    def change(self, item: Item) -> Item:
+        changed = dict(item)
+        for key in ("content", "output"):
+            content = item.get(key)
+            if isinstance(content, str) and not content.strip():
+                changed[key] = _EMPTY_TEXT
+            elif isinstance(content, list):
+                kept: list[Any] = []
+                for part in content:
+                    text = as_mapping(part).get("text")
+                    if not isinstance(text, str) or text.strip():
+                        kept.append(part)
+                changed[key] = kept or [
+                    {**part, "text": _EMPTY_TEXT} for part in content[:1]
+                ]
+        return changed
 
 
 _EMPTY_TEXT = "[No text.]"
-
-
-def _without_empty_texts(item: Item) -> Item:
-    changed = dict(item)
-    for key in ("content", "output"):
-        content = item.get(key)
-        if isinstance(content, str) and not content.strip():
-            changed[key] = _EMPTY_TEXT
-        elif isinstance(content, list):
-            kept: list[Any] = []
-            for part in content:
-                text = as_mapping(part).get("text")
-                if not isinstance(text, str) or text.strip():
-                    kept.append(part)
-            changed[key] = kept or [
-                {**part, "text": _EMPTY_TEXT} for part in content[:1]
-            ]
-    return changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -6304,17 +6369,14 @@ class LimitMedia(RequestRepair):
             surplus -= is_surplus
             return is_surplus
 
-        return _change_items(payload, lambda item: without_media(item, goes))
+        items = [without_media(item, goes) for item in payload["input"]]
+        return {**payload, "input": items}
 
 
 def count_media(items: Iterable[Item], kind: str) -> int:
     """Return how many parts of a kind are in messages and outputs."""
-    return sum(
-        part.get("type") == kind
-        for item in items
-        for key in ("content", "output")
-        for part in content_parts(item.get(key))
-    )
+    parts = chain.from_iterable(map(inner_parts, items))
+    return sum(part.get("type") == kind for part in parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -6342,24 +6404,22 @@ class LowerLimit(RequestRepair):
         return {**payload, "max_output_tokens": self.most} if is_lower else payload
 
 
-class StateDetail(RequestRepair):
+class StateDetail(ItemRepair):
     """Images say `low` or `high` of their detail, for servers that know no other."""
 
     message = _refused_message("the detail of an image")
 
-    def apply(self, payload: Payload) -> Payload:
-        def with_known_detail(part: Any) -> Any:
-            is_image = as_mapping(part).get("type") == "input_image"
+    def change(self, item: Item) -> Item:
+        def with_known_detail(part: Item) -> Item:
+            is_image = part.get("type") == "input_image"
             if is_image and part.get("detail") not in ("low", "high"):
                 return {**part, "detail": "high"}
             return part
 
-        return _change_items(
-            payload, lambda item: change_parts(item, with_known_detail)
-        )
+        return change_parts(item, with_known_detail)
 
 
-class ShortCallIds(RequestRepair):
+class ShortCallIds(ItemRepair):
     """Calls have ids of nine letters and digits.
 
     A new id follows from the old one alone, so later turns send the same.
@@ -6367,14 +6427,11 @@ class ShortCallIds(RequestRepair):
 
     message = "The model's server takes short ids of tool calls alone: sending such."
 
-    def apply(self, payload: Payload) -> Payload:
-        def with_short_id(item: Item) -> Item:
-            call_id = as_text(item.get("call_id"))
-            if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
-                return item
-            return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
-
-        return _change_items(payload, with_short_id)
+    def change(self, item: Item) -> Item:
+        call_id = as_text(item.get("call_id"))
+        if not is_paired(item) or _SHORT_ID.fullmatch(call_id):
+            return item
+        return {**item, "call_id": hex_digest(call_id)[:_SHORT_LENGTH]}
 
 
 _SHORT_LENGTH = 9
@@ -6382,7 +6439,7 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 
 
 @dataclass(frozen=True, slots=True)
-class TextOutputs(RequestRepair):
+class TextOutputs(RowRepair):
     """Of the results of tools the words alone are sent; a message shows their images.
 
     Templates that take questions and answers in turn want no such message.
@@ -6407,12 +6464,7 @@ class TextOutputs(RequestRepair):
             return self.apply(sent.payload) != sent.payload
         return TextOutputs() in sent.repairs
 
-    def apply(self, payload: Payload) -> Payload:
-        rows = self.change_rows(NamedItem("", item) for item in payload["input"])
-        return {**payload, "input": [row.item for row in rows]}
-
     def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
-        """Return the items with their names; a message that is added has none."""
         changed: list[NamedItem] = []
         images: list[Item] = []
         """Those of the results that came last."""
@@ -6500,9 +6552,9 @@ class GatherInstructions(RequestRepair):
         texts = [payload.get("instructions") or ""]
         items: list[Item] = []
         for item in payload["input"]:
-            is_instructing = item.get("role") in INSTRUCTING
-            if is_instructing and message_text(item) and not has_media(item):
-                texts.append(message_text(item))
+            instruction = _instruction_in(item)
+            if instruction:
+                texts.append(instruction)
             else:
                 items.append(item)
         if len(items) == len(payload["input"]):
@@ -6522,10 +6574,9 @@ class StateInstructions(RequestRepair):
         if payload.get("instructions"):
             return payload
         items = payload["input"]
-        first = items[0] if items else {}
-        is_instructing = first.get("role") in INSTRUCTING
-        if is_instructing and message_text(first) and not has_media(first):
-            return {**payload, "instructions": message_text(first), "input": items[1:]}
+        first = _instruction_in(items[0]) if items else ""
+        if first:
+            return {**payload, "instructions": first, "input": items[1:]}
         return {**payload, "instructions": _NO_INSTRUCTIONS}
 
 
@@ -6533,8 +6584,14 @@ _NO_INSTRUCTIONS = "Answer the user."
 """What is said where a server demands instructions and there are none."""
 
 
-class JoinMessages(RequestRepair):
-    """Messages of one role that follow each other become one.
+def _instruction_in(item: Item) -> str:
+    """Return the text of a message that instructs, if it has nothing else."""
+    is_instructing = item.get("role") in INSTRUCTING and not has_media(item)
+    return message_text(item) if is_instructing else ""
+
+
+class JoinMessages(RowRepair):
+    """Messages of one role that follow each other become one, with the name of the last.
 
     A question whose answer failed is followed by the next one. Templates of Gemma and
     Mistral take questions and answers only in turn (vllm-project/vllm 6862).
@@ -6542,26 +6599,18 @@ class JoinMessages(RequestRepair):
 
     message = "The model takes one question at a time: joining those without an answer."
 
-    def apply(self, payload: Payload) -> Payload:
-        rows = _join_messages(NamedItem("", item) for item in payload["input"])
-        if len(rows) == len(payload["input"]):
-            return payload
-        return {**payload, "input": [row.item for row in rows]}
-
-
-def _join_messages(rows: Iterable[NamedItem]) -> list[NamedItem]:
-    """Return items of which neighboring messages are one, with the name of the last."""
-    joined: list[NamedItem] = []
-    for name, item in rows:
-        last = joined[-1].item if joined else {}
-        has_last_role = item.get("role") == last.get("role")
-        if has_last_role and item_type(item) == item_type(last) == "message":
-            gap = text_message(item["role"], "\n\n")["content"]
-            content = [*_parts_of(last), *gap, *_parts_of(item)]
-            joined[-1] = NamedItem(name, {**last, "content": content})
-        else:
-            joined.append(NamedItem(name, item))
-    return joined
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        joined: list[NamedItem] = []
+        for name, item in rows:
+            last = joined[-1].item if joined else {}
+            has_last_role = item.get("role") == last.get("role")
+            if has_last_role and item_type(item) == item_type(last) == "message":
+                gap = text_message(item["role"], "\n\n")["content"]
+                content = [*_parts_of(last), *gap, *_parts_of(item)]
+                joined[-1] = NamedItem(name, {**last, "content": content})
+            else:
+                joined.append(NamedItem(name, item))
+        return joined
 
 
 def _parts_of(message: Item) -> list[Any]:
@@ -6614,19 +6663,16 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    if _JOIN in repairs:
-        rows = _join_messages(rows)
-    for outputs in (TextOutputs(shows_images=False), TextOutputs()):
-        if outputs in repairs:
-            rows = outputs.change_rows(rows)
-            break
+    for change in (_JOIN, TextOutputs(shows_images=False), TextOutputs()):
+        if change in repairs:
+            rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
 
     # A tool is left out by the digest of its own schema, so simpler ones come last.
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _JOIN, _ASK) or isinstance(repair, TextOutputs)
+        is_applied = repair in (*_MOVES, _ASK) or isinstance(repair, RowRepair)
         if isinstance(repair, RequestRepair) and not is_applied:
             repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
@@ -6658,7 +6704,7 @@ def may_offer(tool: Item, repairs: Iterable[Repair]) -> bool:
         if isinstance(repair, LeaveOutTool) and repair.digest == json_digest(tool):
             return False
         if isinstance(repair, LeaveOutToolField):
-            tool = repair.shorten(tool)
+            tool = repair.change(tool)
         if isinstance(repair, OfferFunctionsAlone):
             return False
     return True
@@ -6871,7 +6917,7 @@ _KNOWN_REFUSALS = (
 
 
 MAX_REPAIRS = 3
-"""Of one response, before plain words are sent."""
+"""Of one response that refusals may name, before less of the chat is sent."""
 
 _OTHER_CAUSES = frozenset(
     {*range(300, 400), 401, 402, 403, 405, 407, 408, 409, 413, 421, 423, 425, 429}
@@ -6880,6 +6926,7 @@ _OTHER_CAUSES = frozenset(
 """Statuses that are not about what the request says."""
 _UNPAID = 402
 _CONTENT_TOO_LARGE = 413
+_REQUEST_TOO_LARGE = "request_too_large"
 _TROUBLE = frozenset({502, 503, 504, 529, *CLOUDFLARE_STATUS})
 """Statuses of a server that may recover before the next request."""
 _UNCLEAR_CAUSES = frozenset({200, 400, 404, 422, 501})
@@ -6949,11 +6996,14 @@ _CALLS_APART = (
     # DashScope; MiniMax (anomalyco/opencode 32614, Kilo-Org/kilocode 3967).
     r"|messages with role \W?tool\W? must be a response to a prece"
     r"|tool call result does not follow tool call|tool call and result not match"
+    r"|tool result's tool id\(\S{1,80}\) not found"  # at its `/responses`, too
     # Mistral, and its templates: also of a question after a result.
     r"|not the same number of function calls and responses"
     r"|unexpected role 'user' after role 'tool'"
-    # Bedrock, behind Portkey.
+    # Bedrock and Anthropic, behind Portkey, LiteLLM (BerriAI/litellm 5277, 23510).
     r"|number of toolResult blocks at \S{1,40} exceeds the number of toolUse blocks"
+    r"|expected toolResult blocks at \S{1,40} for the following ids"
+    r"|tool_use\W{0,2} ids must be unique"
 )
 """What others say of it, or of calls that a gateway has torn apart."""
 _TOOLS_ARE_MISSING = (
@@ -6974,7 +7024,7 @@ _SEES_NOTHING = (
     # Bedrock; OpenAI's older models.
     r"|doesn't support the image field|image_url is only supported by certain models"
     # DashScope, of a model that reads texts alone; a gateway to such.
-    r"|The error info is \[Unexpected item type in content"
+    r"|Unexpected item type in content"
     r"|image blocks are not supported"
 )
 """What llama.cpp says of an image to a model without eyes, with a status of 500
@@ -7014,11 +7064,15 @@ the account has (can1357/oh-my-pi 9569)."""
 _LEAST_AFFORDABLE = 1000
 """Tokens; with fewer an answer would break off."""
 _ROOM_LEFT = (
-    # Anthropic; vLLM; SGLang.
+    # Anthropic; vLLM; SGLang; OpenRouter (openclaw/openclaw 85921), DeepSeek; vLLM.
     r"exceed context limit: (?P<input>\d{1,8}) \+ \d{1,8} > (?P<window>\d{1,8})"
     r"|\(\d{1,8} > (\d{1,8}) - (\d{1,8})\)"
     r"|length of (\d{1,8}) tokens\. You requested a total of \d{1,8} tokens: (\d{1,8})"
     r" tokens from the input"
+    r"|context length is (\d{1,8}) tokens\. However, you requested (?:about )?(\d{1,8}) "
+    r"tokens \([^()\n]{0,80}?\b(\d{1,8}) in the (?:output|completion)\)"
+    r"|context length is (\d{1,8}) tokens\. However, you requested \d{1,8} output tokens "
+    r"and your prompt contains at least (\d{1,8}) input tokens"
 )
 """What they say of one that does not fit after the input: the next is longer."""
 _LEAST_OUTPUT = 16
@@ -7036,8 +7090,11 @@ _NO_IMAGE_DEPLOYMENT = (
 _NOT_TOGETHER = (
     r"function calling cannot be combined in the same request"
     r"|tool use with function calling is unsupported"
+    r"|multiple tools are supported only when they are all search tools"
+    r"|\binclude_server_side_tool_invocations to use built-in tools"
 )
-"""What Gemini says of its own tools next to functions; alone it takes them."""
+"""What Gemini says of its own tools next to functions; alone it takes them. The last two:
+googleapis/js-genai 1157 and 1425, BerriAI/litellm 26882."""
 _EFFORT_WITH_TOOLS = "Function tools with reasoning_effort"
 """What OpenAI says of an effort in Chat Completions, which a gateway may use. Of
 gpt-5.6 also of none, because that model has an effort of its own (BerriAI/litellm
@@ -7189,7 +7246,8 @@ _SKILLS: Sequence[tuple[str, Sequence[Repair]]] = (
         r"|input_schema: JSON schema is invalid|input_schema does not support oneOf"
         r"|schema produces a constraint that has too many states"
         r"|invalid decoding guidance syntax|invalid function format: unhashable"
-        r"|is not a valid moonshot flavored json schema",
+        r"|is not a valid moonshot flavored json schema"
+        r"|JSON Schema not supported: could not understand",
         [PlainSchemas(), LeaveOutFunctions()],
     ),
     (
@@ -7245,17 +7303,19 @@ def may_be_repaired(failure: Failure) -> bool:
 
 
 def find_repair(
-    sent: SentRequest, failure: Failure, done: int = 0
+    sent: SentRequest, failure: Failure, named: int = 0
 ) -> TriedRepair | None:
     """Return what a refusal of `sent` names; None if that is nothing to change.
 
-    `done` is how many repairs the same response has cost.
+    `named` is how many repairs earlier refusals of the same response have named.
     """
-    if failure.status is None or done >= MAX_REPAIRS:  # None: no server said anything
+    if failure.status is None or named >= MAX_REPAIRS:  # None: no server said anything
         return None
     refusal = Refusal(failure.error, sent)
     candidates: Iterator[TriedRepair] = iter(())
-    if may_be_repaired(failure):
+    if failure.status == _CONTENT_TOO_LARGE or failure.error.code == _REQUEST_TOO_LARGE:
+        candidates = _by_size(refusal)
+    elif may_be_repaired(failure):
         candidates = _candidates(refusal)
     elif failure.status in _BLAMES_ANOTHER:
         candidates = chain(_by_missing_thought(refusal), _by_lacking_skills(refusal))
@@ -7265,8 +7325,6 @@ def find_repair(
         if affordable and int(affordable[1]) >= _LEAST_AFFORDABLE:
             limit = LowerLimit(int(affordable[1]), is_of_account=True)
             candidates = iter([TriedRepair(limit, is_lasting=False)])
-    elif failure.status == _CONTENT_TOO_LARGE:
-        candidates = _by_size(refusal)
     # A gateway may pass on with such a status what another server refused.
     is_trouble = failure.status in _TROUBLE and not failure.error.is_relayed
     may_pass = is_trouble or NO_ROUTE in failure.error.message
@@ -7314,7 +7372,7 @@ def _blind_steps(
         return [LeaveOutParameter("stream")]
     if error.is_any_of({"upstream_error"}) and error.message == _HIDDEN_CAUSE:
         return [LeaveOutReasoning(last)]
-    has_files = any(has_media(row.item) for row in refusal.sent.items)
+    has_files = bool(_numbers_of_media(refusal.sent))
     word = refusal_word(status, error)
     if not _may_be_about_chat(failure, refusal, word, has_files=has_files):
         return []
@@ -7327,6 +7385,7 @@ def _blind_steps(
         WordsAlone(last),
     ]
     names_a_part = error.names_a_place or bool(refusal.parameter)
+    # Its status alone tells no cause.
     is_told = names_a_part or word not in ("", str(status), "5")
     if status in _CHECKED_CAUSES and not knows_options and not is_told:
         steps = [*plain, AnswersAsTexts()]  # all that changes in a chat of texts
@@ -7361,9 +7420,10 @@ def _may_be_about_chat(
         is_unclear = is_refusal and may_be_repaired(failure)
     # The words of a chat are too many: they are most of it. Too many items become fewer.
     is_too_long = word == "context_length_exceeded" and error.code != _TOO_MANY_ITEMS
+    stays = is_too_long or word in ("model_not_found", _REQUEST_TOO_LARGE)
     # A parameter that guards stays, and with it the refusal.
     guards = GUARDS & refusal.sent.payload.keys()
-    if not is_unclear or is_too_long or outer_name(refusal.parameter) in guards:
+    if not is_unclear or stays or outer_name(refusal.parameter) in guards:
         return False
     # A 404, also of a bridge in a stream: is the address or the model wrong?
     is_missing = status == 404 or error.status == 404
@@ -7427,8 +7487,7 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
     # The refusal of an image may name no place. Of several images the newest is a guess,
     # which must not cost the chat another.
     if refusal.error.code in IMAGE_CODES:
-        rows = enumerate(refusal.sent.items)
-        numbers = [number for number, row in rows if has_media(row.item)]
+        numbers = _numbers_of_media(refusal.sent)
         for number in numbers[-1:]:
             for tried in _without_item(refusal, number):
                 yield tried._replace(is_lasting=len(numbers) == 1)
@@ -7563,14 +7622,13 @@ def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
 
 def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
     """Yield the repairs for what a model or a server cannot do at all."""
-    if any(has_media(row.item) for row in refusal.sent.items):
+    if _numbers_of_media(refusal.sent):
         yield from _by_words(refusal, _SEES_NOTHING, LeaveOutImages())
         too_many = refusal.says(_TOO_MANY_IMAGES)
         if too_many:
-            items = [row.item for row in refusal.sent.items]
             # Anthropic adds pages of files: "30 document pages + 80 images > 100".
             numbers = re.findall(r"\b\d{1,4}\b", too_many[0].rpartition(">")[2])
-            count = count_media(items, "input_image")
+            count = count_media(refusal.sent.payload["input"], "input_image")
             most = max((n for n in map(int, numbers) if n < count), default=0)
             if most:
                 newest = LimitMedia("input_image", most)
@@ -7581,8 +7639,9 @@ def _by_lacking_skills(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_words(refusal, _OUTPUT_LIMIT, LowerLimit(most))
     room = refusal.says(_ROOM_LEFT)
     if room:
-        *_, first, second = [int(number) for number in room.groups() if number]
+        first, second, *output = [int(number) for number in room.groups() if number]
         left = second - first if room["window"] else first - second
+        left += sum(output)
         if left >= _LEAST_OUTPUT:
             yield TriedRepair(LowerLimit(left), is_lasting=False)
     effort = value_digest(refusal.sent.payload, "reasoning.effort")
@@ -7600,13 +7659,18 @@ def _by_size(refusal: Refusal) -> Iterator[TriedRepair]:
     A chat grows by images until a gateway takes no more of it (lidge-jun/opencodex 987,
     caozhiyuan/copilot-api 257), and would be refused from then on.
     """
-    items = [row.item for row in refusal.sent.items]
+    items = refusal.sent.payload["input"]
     questions = [n for n, item in enumerate(items) if item.get("role") == "user"]
     asked = max(questions, default=0)
-    numbers = [n for n, item in enumerate(items) if has_media(item)]
+    numbers = _numbers_of_media(refusal.sent)
     for number in numbers:
         if number != asked and number < max(asked, numbers[-1]):
             yield from _without_item(refusal, number)
+
+
+def _numbers_of_media(sent: SentRequest) -> list[int]:
+    items = sent.payload["input"]
+    return [number for number, item in enumerate(items) if has_media(item)]
 
 
 _REPAIRS_OF_PARAMETERS: Mapping[str, Repair] = {
@@ -7649,7 +7713,7 @@ def _by_parameter(refusal: Refusal) -> Iterator[TriedRepair]:
         for tool in declared_tools(payload):
             inner = chain.from_iterable(map(as_mapping, tool.values()))
             has_field = path in {*tool, *inner} - {"type"}
-            if has_field and tool.get("type") not in CALLED_BY_NAME:
+            if has_field and is_hosted_tool(tool):
                 yield from _without_tool(refusal, tool, is_named=is_named)
 
 
@@ -8212,15 +8276,11 @@ def function_parameters(
     copy = _SchemaCopy(schema)
     root = copy.schema
 
-    def all_parts(node: JsonObject) -> list[Any]:
-        """Return what a part joins to itself; of a choice, all options."""
-        return schema_parts(root, node, choose=list)
-
     # Without `type: object` at the root, or with a choice there, the whole request is
     # refused (vercel/ai 7005, janhq/jan 7017). A model that knew no property of the
     # choice could not call the function, so the root gets those of all its options.
     properties: Schema = {}
-    for part in reversed(joined_schemas(root, all_parts)):
+    for part in reversed([*joined_schemas(root, root, choose=list)]):
         properties.update(as_mapping(part.get("properties")))  # the first option counts
     parameters = {key: root[key] for key in root if key not in _REFUSED_AT_THE_ROOT}
     parameters |= {"type": "object", "properties": properties}
@@ -8480,33 +8540,27 @@ _DEFINITION = re.compile(r"#(?:/(?:\$defs|definitions)/[^/]+)?")
 
 
 def joined_schemas(
-    node: Any, parts_of: Callable[[JsonObject], list[Any]]
-) -> list[JsonObject]:
-    """Return a schema and all that `parts_of` joins to it, in their order.
+    root: JsonObject, node: Any, choose: Callable[[list[Any]], list[Any]]
+) -> Iterator[JsonObject]:
+    """Yield a part of a schema and all that it joins to itself; of a choice, what is chosen.
 
     Each comes once, because references may lead to the same part many times.
     """
-    joined: dict[int, JsonObject] = {}
+    yielded: set[int] = set()
     ahead = [node]
     while ahead:
         part = ahead.pop()
-        if isinstance(part, Mapping) and id(part) not in joined:
-            joined[id(part)] = part
-            ahead += reversed(parts_of(part))
-    return list(joined.values())
-
-
-def schema_parts(
-    root: JsonObject, node: JsonObject, choose: Callable[[list[Any]], list[Any]]
-) -> list[Any]:
-    """Return what a part of a schema joins to itself; of a choice, what is chosen."""
-    parts: list[Any] = []
-    if "$ref" in node:
-        parts.append(resolve_reference(root, node["$ref"]))
-    parts += as_list(node.get("allOf"))
-    parts += choose(as_list(node.get("anyOf")))
-    parts += choose(as_list(node.get("oneOf")))
-    return parts
+        if not isinstance(part, Mapping) or id(part) in yielded:
+            continue
+        yielded.add(id(part))
+        yield part
+        joined: list[Any] = []
+        if "$ref" in part:
+            joined.append(resolve_reference(root, part["$ref"]))
+        joined += as_list(part.get("allOf"))
+        joined += choose(as_list(part.get("anyOf")))
+        joined += choose(as_list(part.get("oneOf")))
+        ahead += reversed(joined)
 
 
 # --------------------------------------------------------------------------------------
@@ -8716,11 +8770,6 @@ def responses_tools(
             "offer fewer tools."
         )
     return tools
-
-
-def is_hosted_tool(tool: JsonObject) -> bool:
-    """Say whether the API runs a tool, itself or on another server."""
-    return tool.get("type") not in CALLED_BY_NAME
 
 
 def merge_tools(*groups: Sequence[Item]) -> list[Item]:
@@ -10485,18 +10534,17 @@ def remote_name(item: JsonObject) -> str:
 
 def remote_pair(item: JsonObject) -> list[Item]:
     """Return the call that `item` made, with its output or error."""
+    output = str(item.get("output") or "")
     error = item.get("error")
-    if not error:
-        return _remote_call_pair(item, str(item.get("output") or ""))
-    text = error
-    if isinstance(error, Mapping):
-        content = error.get("content")
-        text = error.get("message") or content
-        if isinstance(content, list):
-            texts = [part_text(part) for part in content_parts(content)]
-            text = "\n".join(texts)
-    why = text or "the server did not say what went wrong."
-    return _remote_call_pair(item, f"Error: {why}")
+    if error:
+        text = error
+        if isinstance(error, Mapping):
+            content = error.get("content")
+            text = error.get("message") or content
+            if isinstance(content, list):
+                text = "\n".join(part_text(part) for part in content_parts(content))
+        output = f"Error: {text or 'the server did not say what went wrong.'}"
+    return _remote_call_pair(item, output)
 
 
 def refused_pair(request: JsonObject, why: str) -> list[Item]:
@@ -11133,7 +11181,9 @@ _REASONS: Mapping[int | None, str] = {
     errno.EPIPE: _CLOSED,
 }
 """What the system reports about a connection."""
-_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME)
+_NO_NAME = "its name was not found"
+_NO_NAME_SERVER = "the name server does not answer"
+_MAY_NEED_A_PROXY = (_NO_ROUTE, _IN_TIME, _NO_NAME, _NO_NAME_SERVER)
 
 
 def unreachable_error(
@@ -11198,9 +11248,9 @@ def _reason(error: Exception) -> str:
     if isinstance(cause, ssl.SSLError):
         return "it does not use TLS, or its certificate is not trusted"
     if isinstance(cause, socket.gaierror) and cause.errno == socket.EAI_AGAIN:
-        return "the name server does not answer"
+        return _NO_NAME_SERVER
     if _is_of_name(error):
-        return "its name is not found"
+        return _NO_NAME
     if isinstance(cause, aiohttp.ServerDisconnectedError):
         return _CLOSED
     if isinstance(cause, TimeoutError):
@@ -12215,22 +12265,23 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
     shown_path = path or "object"
     kinds = json_types(node.get("type"))
     if kinds and not any(_TYPES[kind](value) for kind in kinds):
-        return f"{shown_path} must be {_join_with_or(kinds)}"
+        return f"{shown_path} must be {' or '.join(kinds)}"
     allowed = [node["const"]] if "const" in node else node.get("enum")
     is_flag = isinstance(value, bool)  # in JSON, true is not 1
     if isinstance(allowed, Sequence) and not any(
         is_flag is isinstance(choice, bool) and value == choice for choice in allowed
     ):
-        # One more than is shown: the list then says that there are others.
-        words = [
-            (
+        shown: list[str] = []
+        for choice in allowed[:_MAX_SHOWN_CHOICES]:
+            word = (
                 repr(choice[:_MAX_SHOWN_CHARACTERS])
                 if isinstance(choice, str)
                 else short_repr(choice)
             )
-            for choice in allowed[: _MAX_SHOWN_CHOICES + 1]
-        ]
-        return f"{shown_path} must be one of {_join_with_or(words)}"
+            is_long = len(word) > _MAX_SHOWN_CHARACTERS
+            shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
+        others = " ..." if len(allowed) > _MAX_SHOWN_CHOICES else ""
+        return f"{shown_path} must be one of {' or '.join(shown)}{others}"
     if isinstance(value, Mapping):
         for name in node.get("required") or ():
             if isinstance(name, str) and name not in value:
@@ -12240,16 +12291,6 @@ def _find_own_error(value: Any, node: JsonObject, path: str) -> str:
 
 def _join_path(path: str, name: str) -> str:
     return f"{path}.{name}" if path else name
-
-
-def _join_with_or(words: Sequence[str]) -> str:
-    """Return words as a list with "or"; long ones and long lists end in dots."""
-    shown: list[str] = []
-    for word in words[:_MAX_SHOWN_CHOICES]:
-        is_long = len(word) > _MAX_SHOWN_CHARACTERS
-        shown.append(word[: _MAX_SHOWN_CHARACTERS - 3] + "..." if is_long else word)
-    listed = " or ".join(shown)
-    return f"{listed} ..." if len(words) > _MAX_SHOWN_CHOICES else listed
 
 
 def check_arguments(
@@ -12272,8 +12313,7 @@ def check_arguments(
         check = _SchemaCheck(schema, JsonBudget(_MAX_WORK), {})
         kept = _drop_nulls(arguments, schema, check, 0)
         error = check.find_error(kept, schema)
-    problem = f"The argument {error}." if error else None
-    return kept, problem
+    return kept, f"The argument {error}." if error else None
 
 
 def _drop_nulls(value: Any, node: Any, check: _SchemaCheck, depth: int) -> Any:
@@ -12316,11 +12356,11 @@ def _applicable_schemas(value: Any, node: Any, check: _SchemaCheck) -> list[Json
                 return [option]
         return options
 
-    def parts_of(part: JsonObject) -> list[Any]:
+    joined: list[JsonObject] = []
+    for part in joined_schemas(check.root, node, choose):
         check.pay_for(value, part)
-        return schema_parts(check.root, part, choose)
-
-    return joined_schemas(node, parts_of)
+        joined.append(part)
+    return joined
 
 
 def _required_names(node: JsonObject) -> Set[str]:
@@ -12642,10 +12682,10 @@ class Toolset(NamedTuple):
     """Without one every call is made that the approver allows."""
 
 
-def output_item(call: Item, answer: ToolResult) -> Item:
+def output_item(call: Item, result: ToolResult) -> Item:
     """Return the input item that answers `call`."""
     kind = CALL_OUTPUTS[item_type(call)]
-    return {"type": kind, "call_id": call["call_id"], "output": answer.output}
+    return {"type": kind, "call_id": call["call_id"], "output": result.output}
 
 
 def tool_error(message: str) -> ToolResult:
@@ -12743,9 +12783,8 @@ class _Batch:
             if needs_user:
                 asked = AskedCall(call_id, name, checked.arguments, checked.via)
                 self._asked.append(asked)
-        answer = self.answer(call_id, checked, needs_user=needs_user)
-        task = asyncio.create_task(answer)
-        return _StartedCall(item, task, has_own_time)
+        result = self.answer(call_id, checked, needs_user=needs_user)
+        return _StartedCall(item, asyncio.create_task(result), has_own_time)
 
     def ask_user(self) -> None:
         """Begin to ask about the calls that have started, if any needs it."""
@@ -12851,9 +12890,9 @@ def _ready_call(
     schema = tools.parameters(name)
     if schema is None:
         return tool_error(f"There is no tool named {name}. Use one that is offered.")
-    checked, problem = check_arguments(arguments, schema)
-    if problem is not None:
-        return tool_error(f"{name} was not called: {problem}")
+    checked, error = check_arguments(arguments, schema)
+    if error is not None:
+        return tool_error(f"{name} was not called: {error}")
     return ReadyCall(name, checked, tools.call_kind(name))
 
 
@@ -12882,9 +12921,9 @@ async def _call_tool(
         async with asyncio.timeout(seconds if pause else None) as scope:
             if pause:
                 _pause_of_call.set(_pausing_limit(scope, seconds, pause))
-            answer = await toolset.tools.call(name, ready.arguments)
-        output = cap_output(answer.output, limits.characters)
-        return answer._replace(output=output)
+            result = await toolset.tools.call(name, ready.arguments)
+        output = cap_output(result.output, limits.characters)
+        return result._replace(output=output)
     except GeneratorExit:  # nobody runs this any more
         raise
     except BaseException as error:
@@ -13227,12 +13266,9 @@ class RepairMemory:
 
     def repairs(self, scope: RepairScope) -> tuple[Repair, ...]:
         """Return the repairs that requests of a scope need, each once."""
-        owners = [_ALL_USERS]
-        if scope.user:
-            owners.append(scope.user)
         now = self._now()
         repairs: dict[Repair, None] = {}
-        for owner in owners:
+        for owner in (_ALL_USERS, scope.user):
             for (account, model, repair), end in self._ends.get(owner, {}).items():
                 is_meant = account == scope.account and model == scope.model
                 if is_meant and now < end:
@@ -13347,7 +13383,7 @@ class GrowingParts:
         else:
             deltas.append(text)
 
-    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
+    def end_part(self, part: TextPlace, text: str) -> str:
         """Take the whole text of one part; return what is still to be shown of it."""
         unended = self._unended[part[0]]
         own = [part] if part in self._deltas else []
@@ -13361,11 +13397,11 @@ class GrowingParts:
         for other in match.parts:
             unended.pop(other, None)
         if match.is_longer:  # the end takes nothing of it away
-            return []
+            return ""
         for other in match.parts:
             del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(part, text, match, had_deltas=had_deltas)
+        return self._rest(text, match, had_deltas=had_deltas)
 
     def end_item(
         self, texts: Sequence[Rest]
@@ -13397,7 +13433,9 @@ class GrowingParts:
             if match.is_longer:
                 last = "".join(self._deltas[match.parts[-1]])
                 whole[part] = text[: match.start] + last
-            rests += self._rest(part, text, match, had_deltas=had_deltas)
+            rest = self._rest(text, match, had_deltas=had_deltas)
+            if rest:
+                rests.append((part, rest))
         # Some servers end a thought as another kind of text than it grew.
         own_texts = {"", *whole.values()}
         for part in chain.from_iterable(strays.values()):
@@ -13434,17 +13472,13 @@ class GrowingParts:
         return _Match(matched, shown, start)
 
     @staticmethod
-    def _rest(
-        part: TextPlace, text: str, match: _Match, *, had_deltas: bool
-    ) -> list[Rest]:
+    def _rest(text: str, match: _Match, *, had_deltas: bool) -> str:
         """Return what is to be shown of a text.
 
         A text that contradicts its deltas is corrected by the finished item alone.
         """
         contradicts_deltas = had_deltas and not match.parts
-        if contradicts_deltas or match.shown == len(text):
-            return []
-        return [(part, text[match.shown :])]
+        return "" if contradicts_deltas else text[match.shown :]
 
 
 # --------------------------------------------------------------------------------------
@@ -13941,16 +13975,14 @@ class ResponseState:
             ended = item_texts(self._ended[position])
             self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
-        text_place = (kind, event.part)
+        text = event.text
         if isinstance(event, TextDone):
-            rest = self._open[position].end_part(text_place, event.text)
-            own_index = self._first + position
-            return events + [
-                TextDelta(own_index, kind, event.part, text) for _, text in rest
-            ]
-        self._open[position].grow(text_place, event.text)
-        shown = TextDelta(self._first + position, kind, event.part, event.text)
-        return [*events, shown]
+            text = self._open[position].end_part((kind, event.part), text)
+            if not text:
+                return events
+        else:
+            self._open[position].grow((kind, event.part), text)
+        return [*events, TextDelta(self._first + position, kind, event.part, text)]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
@@ -14476,17 +14508,17 @@ class _TaggedText:
         """Whether no words have come, and more may follow."""
         return self._place == "start"
 
-    def feed(self, text: str, *, at_end: bool = False) -> list[_TextPiece]:
-        """Return what is certain now; the end of a text is certain."""
+    def feed(self, text: str) -> list[_TextPiece]:
+        """Return what is certain now."""
         text = self._held + text
         self._held = ""
         pieces: list[_TextPiece] = []
         if self._place == "start":
-            text = self._read_start(text, at_end)
+            text = self._read_start(text)
         if self._place == "text":
-            text = self._read_text(text, pieces, at_end)
+            text = self._read_text(text, pieces)
         if self._place == "thought":
-            text = self._read_thought(text, pieces, at_end)
+            text = self._read_thought(text, pieces)
         if self._place == "after thought":
             text = text.lstrip()
             if text:
@@ -14497,13 +14529,17 @@ class _TaggedText:
 
     def close(self) -> list[_TextPiece]:
         """Return the rest; whatever follows is the answer."""
-        pieces = self.feed("", at_end=True)
-        if self._place == "thought":
+        is_thought = self._place == "thought"
+        pieces: list[_TextPiece] = []
+        if self._held:  # the tag that it could have begun did not come
+            pieces.append(_TextPiece("thought" if is_thought else "text", self._held))
+        if is_thought:
             pieces.append(_TextPiece("end of thought"))
+        self._held = ""
         self._place = "answer"
         return pieces
 
-    def _read_start(self, text: str, at_end: bool) -> str:
+    def _read_start(self, text: str) -> str:
         """Look for an opening tag; return the text that is still to be read."""
         words = text.lstrip()
         if len(text) - len(words) > _MOST_BLANK:
@@ -14514,16 +14550,16 @@ class _TaggedText:
                 self._place = "thought"
                 self._end = end
                 return words.removeprefix(start)
-        if not at_end and any(start.startswith(words) for start in self._pairs):
+        if any(start.startswith(words) for start in self._pairs):
             self._held = text
             return ""
         self._place = "text"
         return text
 
-    def _read_thought(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+    def _read_thought(self, text: str, pieces: list[_TextPiece]) -> str:
         """Add what belongs to the thought to `pieces`; return the text after it."""
         thought, end, rest = text.partition(self._end)
-        if not end and not at_end:
+        if not end:
             thought = self._hold_back(text, [self._end])
         if self._is_blank:
             thought = thought.lstrip()
@@ -14535,14 +14571,14 @@ class _TaggedText:
             pieces.append(_TextPiece("end of thought"))
         return rest
 
-    def _read_text(self, text: str, pieces: list[_TextPiece], at_end: bool) -> str:
+    def _read_text(self, text: str, pieces: list[_TextPiece]) -> str:
         """Look for a closing tag that comes alone; return the text that follows it."""
         found: list[tuple[int, str]] = []
         may_have_tag = any(letter in text for letter in self._first_letters)
         if may_have_tag:  # few texts have one: each delta of an answer comes here
             found = [(text.index(tag), tag) for tag in self._tags if tag in text]
         if not found:
-            if may_have_tag and not at_end:
+            if may_have_tag:
                 text = self._hold_back(text, self._tags)
             if text:
                 self._shown.append(text)
@@ -14893,28 +14929,25 @@ class Attempt:
     first_index: int = 0
     call_ids: Collection[str] = ()
 
-    response: ResponseState = field(init=False)
-    error: ResponsesError | None = field(default=None, init=False)
-    """Why there is no answer, or only a part of it."""
-    skipped: Counter[str] = field(default_factory=Counter, init=False)
-    """The events that cannot be read, by what they are."""
-    has_shown: bool = field(default=False, init=False)
-    """Whether more than a thought is on the page."""
-    thinks: bool = field(default=False, init=False)
-    """Whether the thought on the page is also that of this attempt."""
-    _earlier_parts: int = field(init=False)
-    """How many parts of it earlier attempts have shown."""
-    _held: list[RunEvent] = field(default_factory=list, init=False)
-    """The events that are not shown yet."""
-    _tagged: TaggedThoughts | None = field(default=None, init=False)
-    """What makes reasoning of tags; None at OpenAI and Azure."""
-
     def __post_init__(self) -> None:
         tool_names = added_tool_names(self.request.input)
         tools = self.request.tools or ()
         tool_names.update(as_text(tool.get("name")) for tool in tools)
         self.response = ResponseState(self.first_index, self.call_ids, tool_names)
+        self.error: ResponsesError | None = None
+        """Why there is no answer, or only a part of it."""
+        self.skipped = Counter[str]()
+        """The events that cannot be read, by what they are."""
+        self.has_shown = False
+        """Whether more than a thought is on the page."""
+        self.thinks = False
+        """Whether the thought on the page is also that of this attempt."""
         self._earlier_parts = self.page_thought.part_count
+        """How many parts of it earlier attempts have shown."""
+        self._held: list[RunEvent] = []
+        """The events that are not shown yet."""
+        self._tagged: TaggedThoughts | None = None
+        """What makes reasoning of tags; None at OpenAI and Azure."""
 
     async def events(self) -> RunEvents:
         """Send the request; yield what is shown of its answer.
@@ -14923,16 +14956,16 @@ class Attempt:
         """
         limits = self.server.limits
         try:
-            # Raises InvalidSetting if the endpoint has no address that can be used.
-            if limits.thought_tags and not self.server.endpoint.serves_openai:
-                self._tagged = TaggedThoughts(
-                    self.first_index,
-                    limits.thought_tags,
-                    keeps_thoughts=limits.keeps_tagged_thoughts,
-                )
             payload = self.request.payload()
+            # Raises InvalidSetting if the endpoint has no address that can be used.
             if not self.server.endpoint.serves_openai:
                 payload = with_json_arguments(payload)
+                if limits.thought_tags:
+                    self._tagged = TaggedThoughts(
+                        self.first_index,
+                        limits.thought_tags,
+                        keeps_thoughts=limits.keeps_tagged_thoughts,
+                    )
             if self.server.endpoint.is_strict:
                 payload = strict_payload(payload)
             async with aclosing(self._answer(payload)) as events:
@@ -14979,22 +15012,20 @@ class Attempt:
                 for event in self._feed_whole(await answer.response_object()):
                     yield event
                 return
-            reader = _StreamReader(
-                answer, server, response, self.skipped, is_new=is_new
-            )
+            reader = _StreamReader(self, answer, is_new)
             earlier_events = response.event_count
             while not (answer.is_read or response.is_over):
                 ends = response.ending is not None
                 limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
                     async with limit:
-                        events, unreadable = await reader.read_batch()
+                        events = await reader.read_batch()
                 except TimeoutError:
                     break
                 for event in events:
                     yield event
-                if unreadable:
-                    raise unreadable
+                if reader.unreadable:
+                    raise reader.unreadable
                 await reader.gather_deltas(events)
             if reader.has_skipped and response.event_count == earlier_events:
                 raise MalformedEvent
@@ -15071,13 +15102,16 @@ class Attempt:
             ending = CUT if has_begun else UNREADABLE
             if self.error:
                 ending = ending_of_exception(self.error, has_begun)
-            if isinstance(self.error, ApiRefused) and not self.error.error.param:
+            if isinstance(self.error, ApiRefused) and self.error.status >= 400:
                 # Gateways name a safeguard in words alone, which the request could not
-                # have said: an administrator can leave it out of all requests.
+                # have said: an administrator can leave it out of all requests. Others
+                # add one themselves (NousResearch/hermes-agent 90257).
                 refused = self.error.error
-                named = Refusal(refused, self.request.sent()).parameter
-                if named in STRICT_LACKS:
-                    refused = refused._replace(param=named)
+                sent = self.request.sent()
+                named = refused.param or Refusal(refused, sent).parameter
+                if named in GUARDS:
+                    param = named if named in sent.payload else None
+                    refused = refused._replace(param=param)
                     ending = ending_of_refusal(self.error.status, refused)
         elif ending == COMPLETED and used and not endpoint.serves_openai:
             # llama.cpp calls every answer complete, also one that a limit has cut off
@@ -15161,24 +15195,21 @@ class _StreamReader:
 
     def __init__(
         self,
+        attempt: Attempt,
         answer: HttpResponse,
-        server: Server,
-        response: ResponseState,
-        skipped: Counter[str],
-        *,
         is_new: Callable[[ServerSentEvent], bool] | None,
     ) -> None:
+        self._server = attempt.server
+        self._response = attempt.response
+        self._skipped = attempt.skipped
         self._answer = answer
-        self._server = server
-        self._response = response
-        self._skipped = skipped
         self._is_new = is_new
         # A stream is resumed after the number of its last event.
         self._decoder = EventStreamDecoder(joins_deltas=is_new is None)
         self.has_skipped = False
         """Whether an event was left out that cannot be read."""
-        self._unreadable: UnreadableAnswer | AnswerTooLarge | None = None
-        """Why the rest of the batch is not read."""
+        self.unreadable: UnreadableAnswer | AnswerTooLarge | None = None
+        """Why the rest of the last batch was not read."""
         self._now = asyncio.get_running_loop().time
         self._read_at = self._now()
         self._waited = 0.0
@@ -15188,10 +15219,8 @@ class _StreamReader:
         self._has_text = False
         """Whether a delta of a text has come."""
 
-    async def read_batch(
-        self,
-    ) -> tuple[list[RunEvent], UnreadableAnswer | AnswerTooLarge | None]:
-        """Wait for bytes; return their run events, up to what is not read, and why."""
+    async def read_batch(self) -> list[RunEvent]:
+        """Wait for bytes; return their run events, up to what is not read."""
         began = self._now()
         chunk = await self._answer.read_any()
         response = self._response
@@ -15205,7 +15234,7 @@ class _StreamReader:
         events = self._feed(batch)
         if response.event_count > earlier_events:
             self._server.deadlines.event_arrived()
-        return events, self._unreadable
+        return events
 
     async def gather_deltas(self, events: Sequence[RunEvent]) -> None:
         """Wait for a moment if the last event is a delta: more of them will follow.
@@ -15252,18 +15281,18 @@ class _StreamReader:
 
         That is one of another API, or one with more items than an answer may have.
         """
-        self._unreadable = None
+        self.unreadable = None
         run_events: list[RunEvent] = []
         for event in join_deltas(self._parse(batch)):
             try:
                 run_events += self._response.feed(event)
             except AnswerTooLarge as error:
-                self._unreadable = error
+                self.unreadable = error
                 break
         return run_events
 
     def _parse(self, batch: Iterable[ServerSentEvent]) -> Iterator[StreamEvent]:
-        """Yield the new events of `batch`; `_unreadable` says why it ends early.
+        """Yield the new events of `batch`; `unreadable` says why it ends early.
 
         An event that cannot be read is left out: proxies keep a connection alive with
         an empty `data:` or a word, and the last snapshot repeats what one lost line had.
@@ -15279,7 +15308,7 @@ class _StreamReader:
                 self._skipped[describe_unreadable(wire_event)] += 1
                 continue
             except UnreadableAnswer as error:
-                self._unreadable = error
+                self.unreadable = error
                 return
             if self._is_new is None or self._is_new(wire_event):
                 yield parsed
@@ -15484,11 +15513,19 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        text = json.dumps(self).encode()
-        if len(text) > _MAX_UNPACKED_TURN:
-            return b""
-        packed = zlib.compress(text)
-        return packed if len(packed) <= _MAX_STORED_TURN else b""
+        return _pack(json.dumps(self))
+
+
+@lru_cache(maxsize=8)
+def _pack(text: str) -> bytes:
+    """Compress a turn: its length is needed before it is sent, its bytes when it is stored.
+
+    Chats that begin with the same tools share the work.
+    """
+    if len(text) > _MAX_UNPACKED_TURN:
+        return b""
+    packed = zlib.compress(text.encode())
+    return packed if len(packed) <= _MAX_STORED_TURN else b""
 
 
 def read_turn(packed: bytes, unpacked_left: JsonBudget) -> Turn | None:
@@ -15519,22 +15556,19 @@ def record_turn(
     can state. Remote servers are not stored, because their fields can be secret.
     """
     tools = [tool for tool in request.tools or () if tool["type"] != "mcp"]
-    base = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
-    begins = Turn(request.model, base={"tools": tools, **base})
-    turn: Turn | None = None
-    if earlier:
-        turn = _next_turn(begins, earlier, default_effort)
-    if turn is None:
-        turn = begins
-    is_short_enough = bool(turn.packed())
-    return turn if is_short_enough else None
+    settings = {key: as_mapping(getattr(request, key)) for key, _ in _SETTINGS}
+    fields: Item = {"tools": tools, **settings}
+    turn = Turn(request.model, base=fields)
+    items = _changed_items(fields, earlier, default_effort) if earlier else None
+    if items is not None:
+        turn = Turn(request.model, items)
+    return turn if turn.packed() else None
 
 
-def _next_turn(
-    asked: Turn, earlier: Sequence[Turn], default_effort: str | None
-) -> Turn | None:
+def _changed_items(
+    fields: Item, earlier: Sequence[Turn], default_effort: str | None
+) -> list[Item] | None:
     """Return what differs from the `earlier` turns; None if items cannot state it."""
-    fields = asked.base or {}
     base = earlier[0].base or {}
     items = [item for turn in earlier for item in turn.items]
     held = lower_payload({**base, "input": items}, APPENDED)
@@ -15562,7 +15596,7 @@ def _next_turn(
         stated.append({"type": ADDED_TOOLS, "role": "developer", "tools": new})
     if update:
         stated.append({"type": CONFIGURATION, **update})
-    return Turn(asked.model, stated)
+    return stated
 
 
 def append_turns(
@@ -15709,26 +15743,26 @@ _FETCHING_REST = (
 )
 
 
-@dataclass(eq=False)
 class BackgroundAttempt(Attempt):
     """One background response, and how far it was read."""
 
-    _response_id: asyncio.Future[str] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future(), init=False
-    )
-    """Done as soon as the server has named the response."""
-    _last_sequence: int = field(default=-1, init=False)
-    """The number of the last event; -1 before the first."""
-    _failures: int = field(default=0, init=False)
-    """The requests in a row that brought nothing new."""
-    _resumable: bool = field(default=True, init=False)
-    """Whether the API may still resume the stream."""
-    _is_polling: bool = field(default=False, init=False)
-    """Whether the next request is for the response itself, not for its stream."""
-    _has_nothing_to_cancel: bool = field(default=False, init=False)
-    """Because it was cancelled, or the server does not know it any more."""
-    _is_ignored: bool = field(default=False, init=False)
-    """Whether the server answers as if it were asked for no background response."""
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        loop = asyncio.get_running_loop()
+        self._response_id: asyncio.Future[str] = loop.create_future()
+        """Done as soon as the server has named the response."""
+        self._last_sequence = -1
+        """The number of the last event; -1 before the first."""
+        self._failures = 0
+        """The requests in a row that brought nothing new."""
+        self._resumable = True
+        """Whether the API may still resume the stream."""
+        self._is_polling = False
+        """Whether the next request is for the response itself, not for its stream."""
+        self._has_nothing_to_cancel = False
+        """Because it was cancelled, or the server does not know it any more."""
+        self._is_ignored = False
+        """Whether the server answers as if it were asked for no background response."""
 
     async def _answer(self, payload: dict[str, Any] | None) -> RunEvents:
         """Yield the run events of the whole answer, however often it has to be fetched.
@@ -16065,7 +16099,10 @@ class _NextAttempt:
         if wait is not None:
             self._loading_seconds += wait
             return _MODEL_IS_LOADING, wait
-        wait = retry_wait(policy, self._retries, failure, random_fraction())
+        unclear = failure
+        if Refusal(failure.error, sent).blames_what_was_not_sent:
+            unclear = failure._replace(error=ApiError())
+        wait = retry_wait(policy, self._retries, unclear, random_fraction())
         if wait is None:
             if not attempt.thinks:  # else the request was accepted
                 server = attempt.server
@@ -16718,7 +16755,7 @@ def whole_characters(result: Chunk) -> Chunk:
 
 def error_chunk(message: str) -> Chunk:
     """Return the chunk that marks the answer as failed and keeps its text."""
-    return {"error": {"message": message}}
+    return {"error": {"message": _without_code_marks(message)}}
 
 
 def error_as_text(chunk: Chunk) -> Chunk:
@@ -16735,10 +16772,18 @@ def status_chunk(text: str) -> Chunk:
 
     Without a text it hides those before it, until the next one.
     """
-    status: Chunk = {"description": text, "done": True}
+    status: Chunk = {"description": _without_code_marks(text), "done": True}
     if not text:
         status["hidden"] = True
     return host_event("status", status)
+
+
+def _without_code_marks(text: str) -> str:
+    """Return a message without backticks, which the page shows as they are here.
+
+    `/check` has the same messages in Markdown.
+    """
+    return text.replace("`", "")
 
 
 def compaction_chunk(*, has_ended: bool) -> Chunk:
@@ -16922,6 +16967,179 @@ def client_error(message: str, status: int, error: ApiError) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
+# owui_chat.host_tools
+#
+# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
+#
+# And which characters it does not store.
+# --------------------------------------------------------------------------------------
+
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+UNSTORED = re.compile(r"[\x00\ud800-\udfff]")
+"""Characters that the host leaves out of a chat (`sanitize_text_for_db`, utils/misc.py:919
+of 0.12.4)."""
+
+
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
+    """Return name and arguments of the call inside of a call of `call_tool`.
+
+    The name is as the model wrote it: maybe not even a text. None: it is no such call.
+    """
+    params = parse_json_object(arguments.get("params"))
+    if params is None:
+        return None
+    return arguments.get("tool_name"), params
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.cards
+#
+# Cards in texts: what the page would draw as a call that was made.
+#
+# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
+# in its thought, or in its code after what ends the block, as it draws its own cards, and
+# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
+# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
+# that the model has read may have it write one. Only the host says that a call was made, so
+# such a text gets a space that makes it a text. HTML's own `<details>`, and
+# `<details open>`, have no type.
+#
+# The host and the page change a text before they look for cards in it. So it is also read
+# as it is then. Nobody writes a card in that way for good, and a space may be taken away,
+# too: there a character that looks similar begins it.
+# --------------------------------------------------------------------------------------
+
+
+def beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{re.escape(letter)}{pattern})?"
+    return rf"{pattern}\Z"
+
+
+_CARD_SPACE = r"[\s\ufeff]"
+"""What JavaScript takes for a space: one more than Python."""
+_FILE_CARD = 'file type="html"'
+_FILE_TOKEN = "{HTML_FILE_ID_"
+"""What follows the first brace of `{{HTML_FILE_ID_1a}}`, of which the page makes a file."""
+_FORGED_CARD = re.compile(
+    rf"<(?={_FILE_CARD}"
+    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))"
+    rf"|\{{(?={re.escape(_FILE_TOKEN)})",
+    re.IGNORECASE,
+)
+"""No usual tag is longer, or has another in itself, where the page may find the type. At the
+end of a text is one that goes on so in what is held back."""
+_OPEN_CARD = re.compile(
+    rf"<{beginnings_of('details')}|<details{_CARD_SPACE}[^<>]{{0,305}}\Z"
+    rf"|<{beginnings_of(_FILE_CARD)}|\{{{beginnings_of(_FILE_TOKEN)}"
+    # What becomes a character of one, or nothing, is not whole yet.
+    r"|[<{][^<>{&\[]{0,305}(?:&[^\s<>{&\[]{0,300}|\[(?=\d|\Z)[^<>{&\[\]]{0,300})\Z"
+    r"|&[#\w]{0,40}\Z",
+    re.IGNORECASE,
+)
+"""The end of a text of which it is not certain yet whether it is a card."""
+_BEGINS = re.compile("[<&{]")
+_LOOKS_SIMILAR = str.maketrans("<&{", "\u2039\uff06\uff5b")
+_FEW_BEGINNINGS = 400
+"""Each is read with what follows it. In a text with more, and a card, all are replaced; if
+it may only end with one, the last ones are read."""
+_LONGEST_ANSWER = 1_000_000
+"""Characters, twice what a model can write. Each takes a microsecond to be read."""
+_LONGEST_BEGINNING = 1_000
+"""Characters. What is not certain after so many counts as a card."""
+
+_QUOTATION = re.compile(r"\n[ \t>]+")
+"""The beginning of a line that the page takes away where it draws a quotation."""
+_NUMBER = re.compile(r"\[\d")
+"""The beginning of the number of a source (`[1]`, `[1#a, 2]`). Where a model has no
+citations, the page takes numbers away, and the space in front of them."""
+_MOST_FOLDS = 8
+"""In each fold (`<details>`) it decodes the entities once more. Nobody nests so many."""
+_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
+_LARGE_NUMBER = re.compile("&#[xX]?[0-9a-fA-F]{9,}")
+"""Python reads no number of thousands of digits."""
+_OPEN_ENTITY = re.compile(r"&[#\w]{0,40}\Z")
+
+
+def without_cards(text: str) -> str:
+    """Return a text of which the page draws no card; a second pass finds nothing new."""
+    if not _BEGINS.search(text):
+        return text
+    if len(text) > _LONGEST_ANSWER:
+        return text.translate(_LOOKS_SIMILAR)
+    text = _FORGED_CARD.sub(r"\g<0> ", text)
+    views = [*_drawn_forms(text)]
+    is_forged = any(map(_FORGED_CARD.search, views))
+    if not (is_forged or any(map(_OPEN_CARD.search, views))):
+        return text
+    places = [match.start() for match in _BEGINS.finditer(text)]
+    if is_forged and len(places) > _FEW_BEGINNINGS:
+        return text.translate(_LOOKS_SIMILAR)
+
+    def as_text(match: re.Match[str]) -> str:
+        """Return what takes the place of a character that may begin a card."""
+        begun = match.string[match.start() : match.start() + _LONGEST_BEGINNING]
+        is_long = len(begun) == _LONGEST_BEGINNING
+        for view in _drawn_forms(begun):
+            if _FORGED_CARD.match(view) or (is_long and _OPEN_CARD.match(view)):
+                return match[0].translate(_LOOKS_SIMILAR)
+        return match[0]
+
+    first = places[-_FEW_BEGINNINGS:][0]
+    return text[:first] + _BEGINS.sub(as_text, text[first:])
+
+
+def certain_length(text: str) -> int:
+    """Return how much of a growing text can be shown: it ends with no half of a card."""
+    end = len(text)
+    start = max(0, end - _LONGEST_BEGINNING)
+    places = [match.start() for match in _BEGINS.finditer(text, start)]
+
+    def is_open(place: int) -> bool:
+        begun = text[max(0, place - _LONGEST_BEGINNING) : place]
+        return any(map(_OPEN_CARD.search, _drawn_forms(begun)))
+
+    if not places or not is_open(end):
+        return end
+    # What follows the beginning of a card is open, too.
+    return places[max(0, bisect_left(places, True, key=is_open) - 1)]
+
+
+def _drawn_forms(text: str) -> Iterator[str]:
+    """Yield a text as the page may read it when it looks for cards."""
+    text = _QUOTATION.sub("\n", UNSTORED.sub("", text))
+    yield _decoded(text)
+    if "[" in text or text[-1:].isspace():
+        kept: list[str] = []
+        for piece in text.split("]"):
+            number = _NUMBER.search(piece)
+            kept.append(piece[: number.start()].rstrip() if number else f"{piece}]")
+        yield _decoded("".join(kept).removesuffix("]").rstrip())
+
+
+def _decoded(text: str) -> str:
+    for _ in range(_MOST_FOLDS):
+        if "&" not in text:
+            return text
+        encoded = text
+        short = _LARGE_NUMBER.sub("\ufffd", _ZEROS.sub(r"\1", text))
+        unended = _OPEN_ENTITY.search(short)
+        rest = unended[0] if unended else ""
+        text = html.unescape(short.removesuffix(rest)) + rest
+        if text == encoded:
+            return text
+    return f"<details type={text}"
+
+
+# --------------------------------------------------------------------------------------
 # owui_chat.events
 #
 # The events of an answer: those of its run, with what is shown and stored of it.
@@ -17037,52 +17255,6 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         message = ending_of_incomplete("only_tokens").message
         return ending._replace(message=message)
     return ending
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.cards
-#
-# Cards in texts: what the page would draw as a call that was made.
-#
-# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
-# in its thought, or in its code after what ends the block, as it draws its own cards, and
-# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
-# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
-# that the model has read may have it write one. Only the host says that a call was made, so
-# such a text gets a space that makes it a text. HTML's own `<details>`, and
-# `<details open>`, have no type.
-# --------------------------------------------------------------------------------------
-
-
-def beginnings_of(text: str) -> str:
-    """Return the pattern of all beginnings of a text, up to the end of the string."""
-    pattern = ""
-    for letter in reversed(text):
-        pattern = f"(?:{letter}{pattern})?"
-    return rf"{pattern}\Z"
-
-
-_CARD_SPACE = r"[\s\ufeff]"
-"""What JavaScript takes for a space: one more than Python."""
-_FILE_CARD = 'file type="html"'
-_FORGED_CARD = re.compile(
-    rf"<(?={_FILE_CARD}"
-    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))",
-    re.IGNORECASE,
-)
-"""No usual tag is longer, or has another in itself, where the page may find the type. At the
-end of a text is one that goes on so in what is held back."""
-UNFINISHED_CARD = (
-    rf"<(?i:{beginnings_of('details')})|<(?i:details){_CARD_SPACE}[^<>]{{0,305}}\Z"
-    rf"|<(?i:{beginnings_of(_FILE_CARD)})"
-)
-"""The end of a text of which it is not certain yet whether it is a card."""
-OPEN_CARD = re.compile(UNFINISHED_CARD)
-
-
-def without_cards(text: str) -> str:
-    """Return a text of which the page draws no card; a second pass finds nothing new."""
-    return _FORGED_CARD.sub("< ", text) if "<" in text else text
 
 
 # --------------------------------------------------------------------------------------
@@ -17261,7 +17433,7 @@ def plural(count: int, noun: str) -> str:
 
 _SHOWS_NOTHING = re.compile(
     r"[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0e\uffa0"
-    r"\U000e0100-\U000e01ef]"
+    r"\U00016fe4\U0001d159\U000e0100-\U000e01ef]"
 )
 """Characters that Python calls printable, and that leave no trace: joiners, fillers,
 the empty pattern of Braille, variation selectors."""
@@ -17294,13 +17466,20 @@ def with_escapes(text: str, kept: str = "") -> str:
     return _LONE_SELECTOR.sub(r"\\ufe0f", text).translate(escapes)
 
 
-_MARKS_OF_MARKDOWN = re.compile(r"[\\`*\[\]<>]|(?<![^\W_])_|_(?![^\W_])")
+_MARKS_OF_MARKDOWN = re.compile(r"[`*<>]|(?<![^\W_])_|_(?![^\W_])")
 """A `_` inside of a word draws nothing: `a_b.txt`, but not `__init__.py`."""
+_MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
+"""The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
 def as_plain_markdown(name: str) -> str:
     """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", with_escapes(name))
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+    return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
+
+
+def _as_entity(mark: re.Match[str]) -> str:
+    return f"&#{ord(mark[0])};"
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -17467,24 +17646,38 @@ _TRACKING = re.compile(
 """And where a model cites by names of its own (`turn0search0`), in characters that no
 page draws. Other marks of these characters have words of the answer."""
 
-_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}|{UNFINISHED_CARD}")
-OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
+_OPEN_LINK = re.compile(f"{_UNFINISHED_LINK}|{_UNFINISHED_TRACKING}")
+_OPEN_TRACKING = re.compile(_UNFINISHED_TRACKING)
 """The end of a text that may become what is not shown."""
+
+
+def length_before_tracking(text: str) -> int:
+    """Return how much of a growing text can be shown, cards and links as they are."""
+    return _length_before(_OPEN_TRACKING, text)
+
+
+def _length_before_link(text: str) -> int:
+    """Return how much of a growing text can be shown, with its links and without cards."""
+    return certain_length(text[: _length_before(_OPEN_LINK, text)])
+
+
+def _length_before(unfinished: re.Pattern[str], text: str) -> int:
+    match = unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
+    return match.start() if match else len(text)
 
 
 class HoldbackBuffer:
     """Holds back the end of a growing text while it may become something to replace."""
 
-    def __init__(self, unfinished: re.Pattern[str]) -> None:
-        """Hold back the end that matches `unfinished`."""
-        self._unfinished = unfinished
+    def __init__(self, find_end: Callable[[str], int]) -> None:
+        """Hold back what follows the end that is found."""
+        self._find_end = find_end
         self._held = ""
 
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
         text = self._held + text
-        match = self._unfinished.search(text, max(0, len(text) - _MAX_HELD_BACK))
-        end = match.start() if match else len(text)
+        end = self._find_end(text)
         self._held = text[end:]
         return text[:end]
 
@@ -17507,7 +17700,7 @@ class _GrowingPart:
 
     def __init__(self, part: int) -> None:
         self.part = part
-        self.buffer = HoldbackBuffer(_OPEN_LINK)
+        self.buffer = HoldbackBuffer(_length_before_link)
         self.last_number = ""
         """The number that its text ends with so far, as it was put in; empty if it ends
         with other text."""
@@ -17769,13 +17962,14 @@ class Citations:
 
 _MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
 """What Azure's agents write where they cite (`【4:0†source】`)."""
-_DEFINABLE = re.compile(r"https?://[^\s<>]+")
+_DEFINABLE = re.compile(r"https?://[^\s<>{]+")
 """The keys that are addresses, as the definition of a link may have them.
 
+A brace may begin what the page replaces: `{{HTML_FILE_ID_1a}}` becomes a file.
 What cannot be printed ends an address for some readers and not for others (U+FEFF is a
 space in JavaScript), and what follows it would be drawn.
 """
-_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`]+')
+_NOT_IN_TITLE = re.compile(r'["\\\s\[\]<>`${]+')
 """What ends a title; and what makes a link, an image or markup where a reader takes the
 definition for text: titles are the words of strangers."""
 _FENCE = re.compile(r"^ {0,3}(```|~~~)", re.MULTILINE)
@@ -18050,7 +18244,9 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 index = event.output_index
-                held = self._held.setdefault(index, HoldbackBuffer(OPEN_TRACKING))
+                held = self._held.setdefault(
+                    index, HoldbackBuffer(length_before_tracking)
+                )
                 shown = strip_tracking(held.feed(event.text))
                 if event.kind == "refusal":
                     self._refusals.add(index)
@@ -18322,7 +18518,7 @@ class AnswerFigures(NamedTuple):
 
 
 def closing_line(figures: AnswerFigures) -> str:
-    """Return the line: time, tokens and cost, then the rest, as far as it is known.
+    """Return the line: time, cost and tokens, then the rest, as far as it is known.
 
     A phone shows about 40 characters, so what no one should miss comes first.
     """
@@ -18330,13 +18526,13 @@ def closing_line(figures: AnswerFigures) -> str:
     if figures.failed_attempts:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
-        word = "Interrupted after" if figures.is_failure else "Finished in"
+        word = "Failed after" if figures.is_failure else "Finished in"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
-    if figures.usage and figures.usage.total:
-        parts.append(plural(figures.usage.total, "token"))
     if report.cost is not None:
         parts.append(describe_cost(report.cost))
-    if report.rounds:
+    if figures.usage and figures.usage.total:
+        parts.append(plural(figures.usage.total, "token"))
+    if report.rounds > 1:  # one round is every answer
         parts.append(plural(report.rounds, "round"))
     if report.tool_calls:
         parts.append(plural(report.tool_calls, "tool call"))
@@ -18365,37 +18561,6 @@ def _duration(seconds: float) -> str:
         return f"{whole} s"
     minutes, rest = divmod(whole, 60)
     return f"{minutes} min {rest} s"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.host_tools
-#
-# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
-#
-# And which characters it does not store.
-# --------------------------------------------------------------------------------------
-
-
-CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
-
-TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
-
-UNSTORED = re.compile(r"[\x00\ud800-\udfff]")
-"""Characters that the host leaves out of a chat (`sanitize_text_for_db`, utils/misc.py:919
-of 0.12.4)."""
-
-
-def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
-    """Return name and arguments of the call inside of a call of `call_tool`.
-
-    The name is as the model wrote it: maybe not even a text. None: it is no such call.
-    """
-    params = parse_json_object(arguments.get("params"))
-    if params is None:
-        return None
-    return arguments.get("tool_name"), params
 
 
 # --------------------------------------------------------------------------------------
@@ -18624,13 +18789,20 @@ def _shown_thoughts(output: Sequence[Item], place: int) -> Iterator[str]:
 
 def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
+    # The host makes a call that has `approved` without asking, and asks about one that is
+    # `pending` (utils/tool_approval.py:110 of 0.12.4): neither is the server's to say.
+    shown = _shown_fields(item)
     # A call without a status of `completed`, `failed` or `rejected` is left out of the
     # next turn (utils/misc.py:394 of 0.12.4).
-    shown = {"status": "completed", **_without_secrets(item)}
+    if shown.get("status") not in _STATUSES_OF_A_CALL:
+        shown["status"] = "completed"
     if item_type(item) == "custom_tool_call":
         text = json.dumps({"input": shown.pop("input", "")}, ensure_ascii=False)
         shown |= {"type": "function_call", "arguments": text}
     return shown
+
+
+_STATUSES_OF_A_CALL = ("in_progress", "incomplete", "failed")
 
 
 def output_host_item(event: ToolOutput) -> Item:
@@ -18657,7 +18829,7 @@ def output_host_item(event: ToolOutput) -> Item:
 
 def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_without_secrets(item), "status": "in_progress"}
+    begun = {**_shown_fields(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [text_part("text", "")]}
@@ -18672,7 +18844,7 @@ def begun_host_item(item: Item) -> Item:
 def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
-        **item,
+        **_shown_fields(item),
         "type": "message",
         "role": "assistant",
         "status": item.get("status") or "completed",
@@ -18682,7 +18854,7 @@ def message_host_item(item: Item, text: str) -> Item:
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_without_secrets(item), "status": "completed", "duration": seconds}
+    shown = {**_shown_fields(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
         parts = [part for part in content_parts(item.get(key)) if part_text(part)]
         if parts:
@@ -18691,14 +18863,18 @@ def reasoning_host_item(item: Item, seconds: int) -> Item:
     return shown
 
 
-def _without_secrets(item: Item) -> Item:
-    """Remove fields that readers of the chat cannot use and others should not get."""
-    # Open WebUI stores items as they come, and a shared chat shows the row to others.
-    given = {name: value for name, value in item.items() if value is not None}
-    given.pop("encrypted_content", None)
-    return given
+def _shown_fields(item: Item) -> Item:
+    """Return the fields of an item that the page and the host need."""
+    # Open WebUI stores items as they come, and a shared chat shows the row to others. It
+    # sends some fields of a server to the next model, which the page does not show
+    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4).
+    return {name: item[name] for name in _SHOWN_FIELDS if item.get(name) is not None}
 
 
+_SHOWN_FIELDS = (
+    *("type", "id", "status", "role", "phase", "content", "summary"),
+    *("call_id", "name", "arguments", "input"),
+)
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
@@ -19049,6 +19225,10 @@ _MOST_ENDS = 2
 _MOST_STATUS_LINES = 200
 """Of an answer. For each the host writes the message with all its lines, and the chat
 (models/chats.py:1417 of 0.12.4)."""
+_MOST_STATUS_CHARACTERS = 1_000_000
+"""Of all of them; the addresses of one search may have 800,000."""
+_LONGEST_STATUS_LINE = 2_000
+"""Characters. A server names tools and writes queries; ours are shorter."""
 _FEW_ARGUMENTS = 500
 """Characters. A card shows arguments to those who open it while they are written. Each
 event costs the host what a text does, and the end of a call has all of them."""
@@ -19064,7 +19244,7 @@ class _OpenThought:
     """When something else followed it."""
     ends: int = 0
     """How often that was."""
-    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(OPEN_CARD))
+    held: HoldbackBuffer = field(default_factory=lambda: HoldbackBuffer(certain_length))
     """What is on the page at its end only: it may become a card."""
 
     def grow(self, kind: str, text: str) -> None:
@@ -19127,6 +19307,7 @@ class NativeRenderer:
         self._next_marker = ""
         self._has_ended = False
         self._status_lines = 0
+        self._status_size = 0
         self._notes = 0
         self._note_subjects: dict[str, None] = {}
         self._retries = 0
@@ -19147,8 +19328,13 @@ class NativeRenderer:
         self._has_ended = self._has_ended or isinstance(event, RunDone)
         for chunk in self._chunks_of(event):
             if "event" in chunk and chunk["event"]["type"] == "status":
+                status = chunk["event"]["data"]
+                status["description"] = status["description"][:_LONGEST_STATUS_LINE]
                 self._status_lines += 1
-                if self._status_lines > _MOST_STATUS_LINES and not self._has_ended:
+                self._status_size += len(str(status))
+                is_much = self._status_lines > _MOST_STATUS_LINES
+                is_much = is_much or self._status_size > _MOST_STATUS_CHARACTERS
+                if is_much and not self._has_ended:
                     continue
             yield chunk
 
@@ -21430,7 +21616,7 @@ class _CodeHostItem(_HostedItem):
     def __init__(self, shown: OutputItems) -> None:
         super().__init__(shown)
         self._code: list[str] = []
-        self._held = HoldbackBuffer(OPEN_CARD)
+        self._held = HoldbackBuffer(certain_length)
 
     def render(self, event: RunEvent) -> Chunks:
         match event:
@@ -22468,7 +22654,7 @@ def sent_instructions(
             message = change_message(context)
             if message:
                 changes[answer_id] = message
-            lines = _changed_lines(lines, context)
+                lines = _changed_lines(lines, context)
         if answer_id in compacted and first is not None:
             lines = _lines(first)
     if first is None:
@@ -23820,7 +24006,7 @@ class SharedValves(StoredValves):
         'Headers to add or replace, as a JSON object: `{"X-Team": "blue"}`. Open '
         "WebUI's placeholders, such as `{{USER_ID}}`, are filled in "
         "(docs/gateways.md).",
-        pipelines="Additional headers, as a JSON object of texts; a value can be "
+        pipelines="Headers to add or replace, as a JSON object; a value can be "
         f"{SECRET_FORMS}",
         example='{"X-Team": "env:TEAM_KEY"}',
         secret=True,
@@ -23828,8 +24014,9 @@ class SharedValves(StoredValves):
     )
     COMPATIBILITY: Compatibility = valve(
         "auto",
-        "`auto` and `openai` send what OpenAI supports, and drop what the model's server "
-        "rejects. `strict` sends only what every server supports.",
+        "`auto` sends what OpenAI supports, and drops what the model's server rejects. "
+        "`openai` also treats the server as OpenAI's own. `strict` sends only what every "
+        "server supports.",
     )
     PROXY: str = valve(
         "",
@@ -23861,9 +24048,10 @@ class SharedValves(StoredValves):
     )
     TOOL_APPROVAL: str = valve(
         "",
-        "Rules `pattern=auto`, `ask` or `deny`, separated by commas: `delete_*=ask, "
-        "shell=deny`; other tools follow the chat controls. A rule applies both to a "
-        "tool's name in the chat and to its own name without a server's id.",
+        "Which tools need a person's approval: rules `pattern=auto`, `ask` or `deny`, "
+        "separated by commas: `delete_*=ask, shell=deny`. Other tools follow the chat's "
+        "controls. A rule applies both to a tool's name in the chat and to its own name "
+        "without a server's id.",
         pipelines="Which tools need a person's approval: rules `pattern=auto`, `ask` "
         "or `deny`, separated by commas; they apply to Open WebUI's tools too.",
         example="delete_*=ask, shell=deny",
@@ -24509,17 +24697,19 @@ def read_json_valve(
     valve: str,
     text: str,
     form: type[_Form],
-    consequence: str = "Its default applies.",
+    consequence: str = "",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value.
+    message for administrators; `consequence` is what follows from an invalid value, if
+    not that the default applies.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
         mistake = json_mistake(text) or "is not a JSON object"
-        return form(), (f"{valve} {mistake}, so its defaults apply.",)
+        effect = f". {consequence}" if consequence else ", so its defaults apply."
+        return form(), (f"{valve} {mistake}{effect}",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -24531,15 +24721,18 @@ def read_json_valve(
             accepted[key] = given[key]
             continue
         except ValidationError as error:
-            nearest = _nearest_allowed(error)
-        effect = consequence
+            detail = error.errors()[0]
+            bound, nearest = _nearest_allowed(error)
+        effect = consequence or "Its default applies."
         if nearest is not None:
             accepted[key] = nearest
-            effect = f"{nearest:g} applies."
+            advice = f"The {bound} is {nearest:g}, which applies."
+        elif detail["type"] == "literal_error":
+            advice = f"Choose {_allowed_words(detail['ctx'])}. {effect}"
+        else:
+            advice = f"{field.description} {effect}"
         shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(
-            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
-        )
+        problems.append(f"{valve}: `{key}` cannot be {shown}. {advice}")
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, given, known, advice)
     if problem:
@@ -24577,26 +24770,30 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            # An empty word is what a missing key has, which nobody writes.
-            words = mistake["ctx"]["expected"].removeprefix("'', ")
-            return f"`{key}` has to be {words}"
+            return f"`{key}` has to be {_allowed_words(mistake['ctx'])}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
 
 
-def _nearest_allowed(error: ValidationError) -> float | None:
-    """Return the bound that a number exceeds, None for any other mistake."""
+def _allowed_words(details: Mapping[str, Any]) -> str:
+    """Return the words of which a value has to be one, from the details of a mistake."""
+    # An empty word is what a missing key has, which nobody writes.
+    return str(details["expected"]).removeprefix("'', ")
+
+
+def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
+    """Return the bound that a number exceeds, and its name; None for other mistakes."""
     for detail in error.errors():
         if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            return None
+            break
         bounds = detail.get("ctx", {})
         match detail["type"]:
             case "greater_than_equal":
-                return float(bounds["ge"])
+                return "least", float(bounds["ge"])
             case "less_than_equal":
-                return float(bounds["le"])
-    return None
+                return "most", float(bounds["le"])
+    return "", None
 
 
 # --------------------------------------------------------------------------------------
@@ -24745,7 +24942,7 @@ def read_headers(text: str, shell: Shell) -> Mapping[str, str]:
     """Return the headers of EXTRA_HEADERS; raises InvalidRequest."""
     headers = parse_string_map(text)
     if headers is None:
-        problem = "EXTRA_HEADERS is not a JSON object of texts"
+        problem = "EXTRA_HEADERS is not a JSON object with texts as values"
         raise valve_error(problem, shell, HEADERS_EXAMPLE)
     return headers
 
@@ -26793,6 +26990,10 @@ def page_result(
     an error, unless a status line `has_advice` about it.
     """
     result = whole_completion(ended, model, view.report)
+    for choice in result.get("choices", ()):
+        said = choice["message"]
+        drawn = {key: without_cards(said[key]) for key in _DRAWN if key in said}
+        choice["message"] = {**said, **drawn}
     if "usage" in result:
         result |= host_usage(ended, view.report.cost)
     if has_advice and "choices" in result:
@@ -26802,6 +27003,10 @@ def page_result(
     if view.shown.items:
         result["output"] = view.shown.items
     return result
+
+
+_DRAWN = ("content", "reasoning_content")
+"""What the page may show of a message."""
 
 
 class OpenMessages:
@@ -27573,8 +27778,8 @@ async def store_file(
 
 
 _DISPLAY_NAMES: Mapping[str, str] = {
-    "gpt5_function_calling": "GPT agent (plans, uses tools)",
-    "gpt5_react": "GPT agent (ReAct)",
+    "gpt5_function_calling": "GPT Agent",
+    "gpt5_react": "GPT Agent (ReAct)",
 }
 """What the list of models shows, by the names in MODEL_ID."""
 
@@ -27757,7 +27962,7 @@ class PipeExpertKeys(ExpertKeys):
     background_window: Literal["", "2h", "8h"] = key(
         "",
         "How long answers of BACKGROUND_MODELS and of names that end in "
-        "`-research` may take: `2h` costs 30 % less, `8h` 40 %, for tokens of the "
+        "`-research` may take: `2h` costs 30% less, `8h` 40%, for tokens of the "
         "standard tier. They run in the background then, and appear at once when "
         "they are complete. If empty, they are answered as soon as possible.",
     )
@@ -27833,7 +28038,7 @@ class WebSearchOptions(BaseModel):
         max_length=100,
     )
     external_web_access: bool = key(
-        True, "Whether pages are read live. Off: only from OpenAI's cache."
+        True, "Read pages live. Off: only from OpenAI's cache."
     )
     return_token_budget: Literal["default", "unlimited"] = key(
         "default",
@@ -27862,23 +28067,25 @@ class ImageOptions(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     quality: Literal["auto", "low", "medium", "high", "xhigh", "max"] = key(
-        "auto", "A higher one is more expensive."
+        "auto", "Quality of the image; a higher one is more expensive."
     )
     size: str = key("auto", "`WIDTHxHEIGHT` in pixels: `1536x1024`.")
     background: Literal["auto", "opaque", "transparent"] = key(
         "auto", "`transparent` needs `png`, `webp`, `gif` or `svg`."
     )
     output_format: Literal["png", "webp", "jpeg", "gif", "svg"] = key(
-        "png", "The form of the file."
+        "png", "Format of the file."
     )
-    output_compression: int = key(100, "Of `webp` and `jpeg`.", bounds=(0, 100))
+    output_compression: int = key(
+        100, "Compression of `webp` and `jpeg` in percent.", bounds=(0, 100)
+    )
     model: str = key("", "The model that draws.")
     partial_images: int = key(0, "Previews while an image is made.", bounds=(0, 3))
     action: Literal["auto", "generate", "edit"] = key(
         "auto", "Whether to make a new image or to change one."
     )
     complexity: Literal["low", "medium", "high"] | None = key(
-        None, "How much is computed to plan the image."
+        None, "How much work goes into planning the image."
     )
     input_fidelity: Literal["low", "high"] | None = key(
         None, "How closely a changed image keeps to its original."
@@ -28116,7 +28323,7 @@ _SERVER_KEYS: Mapping[str, _ServerKey] = {
     "connector_id": _ServerKey(_SOME_TEXT, "a text", is_public=True),
     "tunnel_id": _ServerKey(_SOME_TEXT, "a text"),
     "authorization": _ServerKey(_SOME_TEXT, "a text"),
-    "headers": _ServerKey(_are_headers, "a JSON object of texts"),
+    "headers": _ServerKey(_are_headers, "a JSON object with texts as values"),
     "allowed_tools": _ServerKey(
         ([_SOME_TEXT], _TOOL_FILTER),
         "a list of names, or an object that chooses tools",
@@ -28260,28 +28467,31 @@ class Valves(SharedValves):
         "gpt-6.1-sol, gpt-6.1-sol-high, gpt-6.1-terra, gpt-6-luna, gpt-5.2, "
         "gpt5_function_calling",
         "Models to offer, separated by commas; a name can end with an effort. `auto` "
-        "lists the newest of each family, `gpt-5-auto` chooses one for each chat. "
-        "`gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
+        "stands for the newest model of each family, `gpt-5-auto` chooses a model for "
+        "each chat. `gpt5_function_calling` and `gpt5_react` are agents (AGENT_JSON).",
     )
     ENABLE_WEB_SEARCH: bool = valve(
-        False, "Offer OpenAI's web search in every chat. Searches are billed."
+        False,
+        "Offer OpenAI's web search in every chat; searches are billed. If off, users can "
+        "switch it on next to the chat input, if USER_MAY_CHANGE has `web_search`.",
     )
     ENABLE_CODE_INTERPRETER: bool = valve(
         False,
-        "Let the model run Python in a billed container at OpenAI, with the files of the "
-        "chat. The files that it creates are stored.",
+        "Let the model run Python in every chat, in a billed container at OpenAI, with "
+        "the files of the chat. The files that it creates are stored. If off, users can "
+        "switch it on, if USER_MAY_CHANGE has `code_interpreter`.",
     )
     ENABLE_IMAGE_GENERATION: bool = valve(
         False,
-        "Let the model generate images in every chat; each is billed and stored. Off, "
-        "people can use the switch next to the chat input, if USER_MAY_CHANGE has "
-        "`image_generation`.",
+        "Let the model generate images in every chat; each is billed and stored. If off, "
+        "users can switch it on, if USER_MAY_CHANGE has `image_generation`.",
     )
     USER_MAY_CHANGE: str = valve(
         "effort, summary, verbosity, web_search, code_interpreter, image_generation, "
         "agent, show_cost, log_level",
-        "Settings that users may change, separated by commas; also `file_input`, "
-        "`service_tier` (expensive), `all`, `nothing`. Administrators can change all.",
+        "Settings that users may change, separated by commas. `file_input` and "
+        "`service_tier` (expensive) can be added; `all` and `nothing` stand alone. "
+        "Administrators can change all.",
     )
     SHOW_COST: bool = valve(
         False,
@@ -28293,9 +28503,9 @@ class Valves(SharedValves):
     # Key and server
     AUTH: Literal["key", "bearer", "entra_id", "session", "system_oauth"] = valve(
         "key",
-        "How the key is sent: `key` as the model's server expects it, `bearer` as a bearer "
-        "token. Instead of the key, `entra_id` sends a token of Microsoft Entra ID, and, "
-        "to gateways only, `system_oauth` the user's own OAuth token, `session` the "
+        "`key` sends the key as the model's server expects it, `bearer` as a bearer token. "
+        "The others send a token instead of the key: `entra_id` one of Microsoft Entra ID; "
+        "to gateways only, `system_oauth` the user's own OAuth token, and `session` the "
         "user's login of Open WebUI.",
         then=("ORGANIZATION", "PROJECT", "EXTRA_HEADERS"),
     )
@@ -28322,15 +28532,16 @@ class Valves(SharedValves):
         "gpt-6-luna",
         "Model for titles, tags, follow-up questions, search queries, autocompletion, "
         "emoji and image prompts, at its lowest effort. If it is empty, or still the "
-        "default at a server other than OpenAI's, the chat's own model is used. A model "
-        "that an administrator chose for tasks in Open WebUI's settings does them itself.",
+        "default at a server other than OpenAI's, the chat's own model is used. If "
+        "Open WebUI's settings name a model for tasks, that model does them instead.",
     )
     BACKGROUND_MODELS: str = valve(
         "",
         "Models whose answers survive a broken connection: names or patterns "
         "(`*-pro`), separated by commas. OpenAI stores their requests and answers for "
         "30 days, which is not compatible with zero data retention (unless "
-        "`background_store` in EXPERT_JSON is false). Never used in `strict`.",
+        "`background_store` in EXPERT_JSON is false). Ignored if COMPATIBILITY is "
+        "`strict`.",
     )
     SERVICE_TIER: _Tier = valve(
         "auto",
@@ -28345,8 +28556,8 @@ class Valves(SharedValves):
     )
     CUSTOM_MODEL_PRICING_JSON: str = valve(
         "",
-        "US dollars per million tokens, instead of what the model's server says and of "
-        "OpenAI's prices: "
+        "Prices in US dollars per million tokens. They replace OpenAI's, and what the "
+        "model's server says: "
         '`{"my-model": {"input": 2, "cached": 0.5, "output": 8}}`. Other servers have no '
         "known prices.",
     )
@@ -28362,7 +28573,8 @@ class Valves(SharedValves):
     # OpenAI's tools
     MAP_WEB_SEARCH: bool = valve(
         True,
-        "The page's Web Search switch turns on OpenAI's search instead of Open WebUI's.",
+        "Let the page's Web Search switch turn on OpenAI's search instead of Open "
+        "WebUI's.",
     )
     WEB_SEARCH_OPTIONS: str = valve(
         "",
@@ -28373,7 +28585,7 @@ class Valves(SharedValves):
     IMAGE_GENERATION_OPTIONS: str = valve(
         '{"partial_images": 2}',
         "A JSON object: `quality`, `size`, `background`, `output_format`, `model`, "
-        "`partial_images` (previews, 0 to 3).",
+        "`partial_images` (previews, 0 to 3), and rarer keys (docs/settings.md).",
     )
     IMAGE_DETAIL: Literal["auto", "low", "high"] = valve(
         "auto",
@@ -28389,8 +28601,8 @@ class Valves(SharedValves):
     )
     FILE_INPUT: _FileInput = valve(
         "off",
-        "Attached files that are sent to the model whole, instead of the text that Open "
-        "WebUI retrieves from them: PDFs, or `all` documents.",
+        "Which attached files the model gets whole, in every turn, instead of the text "
+        "that Open WebUI retrieves from them: PDFs, or `all` documents.",
     )
     REMOTE_MCP_SERVERS_JSON: str = valve(
         "",
@@ -28420,7 +28632,8 @@ class Valves(SharedValves):
     )
     AUTO_NATIVE_TOOLS: bool = valve(
         False,
-        "Switch models whose Function Calling is set to Legacy to Native.",
+        "Use native function calling also for models whose Function Calling is set to "
+        "Legacy.",
         then=("REASONING_SUMMARY",),
     )
 
@@ -28437,9 +28650,9 @@ class Valves(SharedValves):
     )
     HISTORY_CARRIER: Literal["output", "markers"] = valve(
         "output",
-        "Where hidden chat data is stored: `output` in Open WebUI's stored output of "
-        "each answer, `markers` under the pipe's own keys, with lines in the text that "
-        "copies of answers contain. Both are always read.",
+        "Where hidden chat data is stored: with `output`, in what Open WebUI stores of "
+        "each answer; with `markers`, under the pipe's own keys, and with hidden lines in "
+        "the text, which copies of answers contain. Both are always read.",
     )
     STORE_ENCRYPTION_KEY: str = valve(
         "",
@@ -28509,7 +28722,9 @@ class UserValves(BaseModel):
         word="effort",
     )
     REASONING_SUMMARY: Literal["inherit", _Summary] = valve(
-        "inherit", "Show a summary of the reasoning.", word="summary"
+        "inherit",
+        "How detailed the summary of the reasoning is; `disabled` shows none.",
+        word="summary",
     )
     VERBOSITY: Literal["inherit", "low", "medium", "high"] = valve(
         "inherit", "How long answers are.", word="verbosity"
@@ -28527,7 +28742,7 @@ class UserValves(BaseModel):
     )
     FILE_INPUT: Literal["inherit", _FileInput] = valve(
         "inherit",
-        "Attached files that the model gets whole, in every turn, instead of the text "
+        "Which attached files the model gets whole, in every turn, instead of the text "
         "that Open WebUI retrieves from them (if allowed): PDFs, or `all` documents.",
         word="file_input",
     )
@@ -31898,7 +32113,7 @@ def tool_secrets(wrapped: object) -> list[str]:
     """
     toolkit = getattr(getattr(wrapped, "__function__", None), "__self__", None)
     given = getattr(wrapped, "__extra_params__", None)
-    secrets: list[str] = []
+    secrets: dict[str, None] = {}
     for valves in (
         getattr(toolkit, "valves", None),
         value_at(given, "__user__", "valves"),
@@ -31912,12 +32127,21 @@ def tool_secrets(wrapped: object) -> list[str]:
             extra = getattr(fields.get(name), "json_schema_extra", None)
             is_hidden = value_at(extra, "input", "type") == "password"
             is_secret = is_hidden or bool(_NAMES_SECRET.search(str(name)))
-            secrets += _secrets_in(value, _LEVELS_OF_A_VALVE, is_secret=is_secret)
-    return secrets
+            for text in _secrets_in(value, _LEVELS_OF_A_VALVE, is_secret=is_secret):
+                # Users choose how many theirs has, and of which length; each line of the
+                # log is searched for all of them.
+                for start in range(0, len(text), _PIECE_OF_A_SECRET):
+                    secrets[text[start : start + _PIECE_OF_A_SECRET]] = None
+                    if len(secrets) == _MOST_SECRETS:
+                        return list(secrets)
+    return list(secrets)
 
 
 _LEVELS_OF_A_VALVE = 5
 """Of a valve: a table of accounts has three."""
+_MOST_SECRETS = 100
+_PIECE_OF_A_SECRET = 2_000
+"""Characters. Keys are shorter; a file of certificates is hidden in pieces."""
 
 
 def _secrets_in(value: object, levels: int, *, is_secret: bool) -> Iterator[str]:
@@ -32222,43 +32446,68 @@ _STORED_ADDRESS = re.compile(r"/api/v1/files/([^/?#]+)/content")
 
 
 _LARGE_FILE_TEXT = "A file over 5 MB was left out of this result."
+_MANY_FILES_TEXT = "A file was left out of this result, because it has more than 100."
+_MOST_FILES = 100
+"""Of one result: each is stored in the user's account."""
 _READ_LEVELS = 64
 """What is deeper is no file."""
 
 
-def without_large_files(result: Any, levels: int = _READ_LEVELS) -> Any:
+def without_large_files(
+    result: Any, levels: int = _READ_LEVELS, numbers: Iterator[int] | None = None
+) -> Any:
     """Return a tool's result with a text in the place of each file over 5 MB.
 
-    What is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4):
-    data URLs at any depth, and what MCP servers send as pictures, sounds and resources.
-    It would store some of them before it hands them on. `levels` are those that are
-    still read.
+    And of each one after the first hundred, which have the `numbers` up to there. What
+    is a file is the host's to say (utils/middleware.py:686 and 851 of 0.12.4): data URLs
+    at any depth, and what MCP servers send as pictures, sounds and resources. It would
+    store some of them before it hands them on. `levels` are those that are still read.
     """
     if levels == 0:
         return result
+    numbers = numbers or count(1)
     match result:
-        case str() if _is_large_url(result):
-            return _LARGE_FILE_TEXT
-        case {"type": "image" | "audio", "data": str(data)} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case {"type": "image" | "audio", "blob": str(data)} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
-        case {"type": "resource", "resource": {"blob": str(data)}} if _is_large(data):
-            return {"type": "text", "text": _LARGE_FILE_TEXT}
+        case str() if result[:5].lower() == "data:":
+            return _why_left_out(_is_large_url(result), numbers) or result
         case dict():
+            encoded = _file_of(result)
+            why = encoded and _why_left_out(_is_large(encoded), numbers)
+            if why:
+                return {"type": "text", "text": why}
             return {
-                key: without_large_files(row, levels - 1) for key, row in result.items()
+                key: without_large_files(row, levels - 1, numbers)
+                for key, row in result.items()
             }
         case list():
-            return [without_large_files(row, levels - 1) for row in result]
+            return [without_large_files(row, levels - 1, numbers) for row in result]
         case tuple() if type(result) is tuple:
-            return tuple(without_large_files(row, levels - 1) for row in result)
+            rows = [without_large_files(row, levels - 1, numbers) for row in result]
+            return tuple(rows)
     return result
 
 
+def _file_of(row: JsonObject) -> str:
+    """Return the bytes in base64 of what an MCP server sends; empty for no file."""
+    match row:
+        case {"type": "image" | "audio", "data": str(encoded)}:
+            return encoded
+        case {"type": "image" | "audio", "blob": str(encoded)}:
+            return encoded
+        case {"type": "resource", "resource": {"blob": str(encoded)}}:
+            return encoded
+    return ""
+
+
+def _why_left_out(is_large: bool, numbers: Iterator[int]) -> str:
+    """Return what is in the place of a file, which takes a number; empty if it stays."""
+    if is_large:
+        return _LARGE_FILE_TEXT
+    return _MANY_FILES_TEXT if next(numbers) > _MOST_FILES else ""
+
+
 def _is_large_url(text: str) -> bool:
-    """Say whether a text is a data URL of more than 5 MB."""
-    if len(text) <= MAX_TOOL_FILE_BYTES or text[:5].lower() != "data:":
+    """Say whether a data URL is one of more than 5 MB."""
+    if len(text) <= MAX_TOOL_FILE_BYTES:
         return False
     start = text.find(",") + 1
     if text[:start].lower().endswith(";base64,"):
@@ -32562,7 +32811,8 @@ class HostTools:
         # A model's settings can forbid citations.
         capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
         may_cite = value_at(capabilities, "citations") is not False
-        if text and name in _CITED and may_cite:
+        # That of a server may have such a name, and thousands of rows.
+        if text and name in _CITED and host.is_builtin(name) and may_cite:
             tool_id = str(tool.get("tool_id") or "")
             sources = citation_sources(name, params, text, tool_id)
         store = partial(store_tool_image, host, user)
@@ -33198,18 +33448,24 @@ def asked_model(call: Call) -> ResolvedModel:
 
 
 def task_model(call: Call) -> ResolvedModel:
-    """Return the model for small tasks: the valve's, or the one that was asked for.
+    """Return the model for small tasks: the valve's, or the one that was asked for."""
+    model = chosen_task_model(call)
+    if model and _missing_model_text(call.endpoint, model.id) not in call.memory:
+        return model
+    return asked_model(call)
+
+
+def chosen_task_model(call: Call) -> ResolvedModel | None:
+    """Return the model of the valve, whether or not the key may use it.
 
     A server other than OpenAI's may not have the default model.
     """
     valves = call.valves
     wanted = valves.TASK_MODEL.strip()
-    chosen = "TASK_MODEL" in valves.model_fields_set
-    if wanted and (chosen or call.endpoint.host == OPENAI_HOST):
-        model = call.resolve(wanted)
-        if _missing_model_text(call.endpoint, model.id) not in call.memory:
-            return model
-    return asked_model(call)
+    is_changed = "TASK_MODEL" in valves.model_fields_set
+    if wanted and (is_changed or call.endpoint.host == OPENAI_HOST):
+        return call.resolve(wanted)
+    return None
 
 
 def lacks_task_model(prepared: Prepared, ended: RunDone) -> bool:
@@ -33493,7 +33749,7 @@ def refusal_notice(call: Call) -> str:
     names = ", ".join(new)
     call.log.note(f"user {user_id} may not change {names}")
     shown = names.replace("_", " ").title()
-    return f"No effect, because only administrators may change it: {shown}"
+    return f"Only administrators may change this, so it has no effect: {shown}"
 
 
 def _retirement(prepared: Prepared) -> str:
@@ -34002,8 +34258,10 @@ class _RunCounts:
         def wait(is_waiting: bool) -> None:
             if is_waiting:  # the input of a response is billed from here on
                 self._bytes = self._bytes or 0
-            elif not self._bytes and not self._hosted:
-                self._bytes = None  # nothing came of it
+            elif not self._bytes:
+                # Nothing came of it. What one of OpenAI's tools has begun is shown, and
+                # what was shown is counted before anything else takes the time.
+                self._bytes = None
             limits.set_waiting(is_waiting)
 
         return limits._replace(count_response=spent, set_waiting=wait)
@@ -34424,7 +34682,7 @@ async def answer_events(
     uploads = ChatUploads(prepared, connections)
     copying = uploads.status_line()
     if copying:
-        yield Status(copying)
+        yield Status(copying, is_note=False)
     prepared = await uploads.request_with_files()
     call = prepared.call
     answer = _Answer(prepared, connections)
@@ -34603,15 +34861,17 @@ class _Answer:
 # --------------------------------------------------------------------------------------
 
 
-_STORED = "These have no effect. They are gone once the valves are saved."
+_STORED = "These have no effect. Saving the valves removes them."
 _ADMINISTRATION_TITLE = "OpenAI Responses Administration"
 
 _COUNTED = (
     "Requests, tokens and money of every answer and task of this pipe are counted, and "
-    "shown by `/usage`. Not counted is what users pay with their own keys."
+    "shown by `/usage`. What users pay with their own keys is not counted."
 )
-_NOT_COUNTED = "Nothing is counted, because USER_LIMITS_JSON is empty; `[]` counts."
-_NO_FILTER = "Nothing is counted without the filter of docs/limits.md."
+_NOT_COUNTED = (
+    "Nothing is counted, because USER_LIMITS_JSON is empty. `[]` would count."
+)
+_NO_FILTER = "Nothing is counted. That needs the filter of docs/limits.md."
 
 Severity: TypeAlias = Literal["", "Problem", "Warning"]
 """How bad a finding is; empty: it is fine."""
@@ -34774,9 +35034,9 @@ _PING: Item = {
 }
 
 _SKIPPED = "The other checks need an answer, so they were skipped."
-_NOT_SENT = "It was not sent, nor were the other checks done: correct this first."
+_NOT_SENT = "They need an answer, so they were skipped."
 _VERIFY = "Verify the organization at OpenAI, or"
-_TASK_ADVICE = "Until it does, the chat's own model writes titles and tags."
+_TASK_ADVICE = "Meanwhile, the chat's own model writes titles and tags."
 _UNLISTED = (
     "The model's server accepts it, but does not list these models: {}. Allow them in the "
     "key's project, or change MODEL_ID."
@@ -34817,8 +35077,9 @@ async def _findings(
         advice = f"{_VERIFY} set REASONING_SUMMARY to `disabled`."
         fields: Mapping[str, Any] = {"reasoning": {"summary": "auto"}}
         yield await try_out("Summaries", works, advice, fields)
-    model_for_tasks = task_model(asked)
-    if model_for_tasks.id != model.id:
+    # Also one that tasks do without since the server refused it.
+    model_for_tasks = chosen_task_model(asked)
+    if model_for_tasks and model_for_tasks.id != model.id:
         works = f"{model_for_tasks.name} answers."
         fields = {"model": model_for_tasks.id}
         yield await try_out("TASK_MODEL", works, _TASK_ADVICE, fields)
@@ -34846,7 +35107,7 @@ async def _findings(
     commonest = asked.memory.dropped.most_common(_MAX_SHOWN_REASONS)
     counts = ", ".join(f"{count} {reason}" for reason, count in commonest)
     problem = _LOST.format(counts) if counts else ""
-    yield assess("Earlier reasoning", "The API left nothing out.", problem)
+    yield assess("Earlier reasoning", "The API left none of it out.", problem)
 
 
 async def _model_list_finding(call: Call, connections: Connections) -> Finding:
@@ -34937,14 +35198,13 @@ def unanswered_lines(
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
-        problems = valve_problems(config)
-        for finding in valve_findings(problems or [reason]):
+        problems = dict.fromkeys([reason, *valve_problems(config)])
+        for finding in valve_findings([*problems]):
             yield finding
-        if problems and reason not in problems:
-            yield Finding("Every chat", reason, "Problem")
-        yield Finding("A small request", _NOT_SENT, "Warning")
+        yield Finding("The other checks", _NOT_SENT, "Warning")
 
-    return _finding_lines("with which no chat is answered:", findings())
+    how = "which answers no chat until the first problem is corrected:"
+    return _finding_lines(how, findings())
 
 
 # --------------------------------------------------------------------------------------

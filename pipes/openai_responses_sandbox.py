@@ -51,8 +51,10 @@ from collections.abc import (
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import (
     AbstractAsyncContextManager,
+    AbstractContextManager,
     asynccontextmanager,
     contextmanager,
+    nullcontext,
     suppress,
 )
 from datetime import UTC, date, datetime
@@ -402,7 +404,7 @@ def seconds_until(reset: float) -> float:
 _SECONDS_OF_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _TIME = re.compile(r"(\d{1,9}(?:\.\d{1,9})?) ?(ms|milli|d|h|m|s)[a-z]{0,8},? ?")
 _WAIT_IN_WORDS = re.compile(
-    r"\b(?:try again|retry) (?:in|after) "
+    r"\b(?:try again|retry|resets?) (?:in|after) "
     r"((?:\d{1,9}(?:\.\d{1,9})? ?(?:ms|milli|d|h|m|s)[a-z]{0,8},? ?){1,4})",
     re.IGNORECASE,
 )
@@ -411,7 +413,8 @@ _WAIT_IN_WORDS = re.compile(
 def wait_in_words(text: str) -> float | None:
     """Return the seconds that a message asks to wait, None if it names none.
 
-    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure).
+    "Please try again in 6m0s." (OpenAI), "Please retry after 20 seconds." (Azure), "Your
+    quota will reset after 142h40m7s." (Google's Antigravity).
     """
     match = _WAIT_IN_WORDS.search(text)
     return read_duration(match[1]) if match else None
@@ -758,6 +761,14 @@ def read_api_error(wire: object) -> ApiError:
     message = ""
     for key in _KEYS_OF_WORDS:
         message = message or as_text(fields.get(key))
+    front = _WORDS_IN_FRONT.match(message)
+    if front:
+        message = message[front.end() :]
+        own = fields.get("type")
+        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
+        fields = {**fields, "type": own}
+        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
+            fields["code"] = None if own else front[1]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -789,8 +800,11 @@ def read_api_error(wire: object) -> ApiError:
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
+    own_code = _read_code(fields, message, kind, as_text(exact))
+    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+        kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
-        code=_read_code(fields, message, kind, as_text(exact)),
+        code=own_code,
         type=kind,
         param=named or (limit[1] if limit else None),
         message=f"{message} {raw}".strip(),
@@ -805,8 +819,17 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_WORDS_IN_FRONT = re.compile(
+    r"CC Switch local proxy failed while handling .{1,400}?"
+    r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
+    r"|Error from provider \(Console[\w ]{0,20}\): "
+)
+"""What CC Switch and OpenCode's gateway write in front of a server's words
+(farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
 _LIMIT_IN_WORDS = re.compile(
-    r"(?:(?:unsupported|unknown|unrecognized) (?:parameter|argument|field)s?(?:\(s\))?:? "
+    r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
+    r"(?:parameter|argument|field)s?(?:\(s\))?:? "
     r")?\W?(max_output_tokens|max_tool_calls|prompt_cache_retention|safety_identifier)\b",
     re.IGNORECASE,
 )
@@ -836,7 +859,7 @@ def _read_code(
         case "invalid_prompt" if exact:
             return exact
         case "invalid_prompt" if message and not _OF_A_POLICY.search(message):
-            return "invalid_request"
+            word = "invalid_request"
         # Copilot, with a status of 400 or 401, of another account's reasoning
         # (anomalyco/opencode 31236, openclaw/openclaw 66424)
         case "" | "bad_request" | "invalid_request_body" if _IS_FOREIGN_ITEM.match(
@@ -871,10 +894,12 @@ _IS_FOREIGN_ITEM = re.compile(
 )
 _PLACE_AT_ANTHROPIC = r"\Amessages\.\d{1,5}\.content\.\d{1,5}\.(?:[\w.]{1,40}\.)?"
 _CODES_OF_WORDS = (
-    # Anthropic behind a gateway, of one image of many
+    # Anthropic behind a gateway, of one image of many; MiniMax (NousResearch/hermes-agent
+    # 76039)
     (
         r"\bimage\.source\b.{0,40}: (?:image exceeds \d"
-        r"|At least one of the image dimensions)",
+        r"|At least one of the image dimensions)"
+        r"|\A(?:invalid params, )?media exceeds size limit\b",
         "image_too_large",
     ),
     # Whatever else it says of an image or a file, by its own place of it: of a format, of
@@ -903,6 +928,8 @@ _CODES_OF_WORDS = (
         r"|Image does not match the provided media))",
         "invalid_image_format",
     ),
+    # Moonshot, with a status of 400 (MoonshotAI/kimi-code 476)
+    (r"\Atotal message size \d{1,12} exceeds limit \d", "request_too_large"),
     # OpenAI, without a code
     (r"\AThe file type you uploaded is not supported", "unsupported_file"),
     # Google, with a status of 400
@@ -917,14 +944,19 @@ _CODES_OF_WORDS = (
     ),
 )
 """What servers say with a code that tells less, or with none, and OpenAI's code for it."""
-_RESET_FIELDS = ("retry_after", "retry_after_seconds", "resets_in_seconds")
+_RESET_FIELDS = (
+    "retry_after",
+    "retry_after_seconds",
+    "resets_in_seconds",
+    "reset_seconds",
+)
 
 
 def _read_reset(fields: JsonObject, headers: JsonObject) -> float | None:
     """Return what an error says of the time to wait, for want of a header.
 
     OpenRouter has the header of its provider inside (dirge-code/dirge 719); the fields
-    are those of OmniRoute and of Codex's own server.
+    are those of OmniRoute, of Codex's own server, and of CLIProxyAPI (its issue 4724).
     """
     values = [fields.get(name) for name in _RESET_FIELDS]
     values.append(headers.get("X-RateLimit-Reset"))
@@ -1060,6 +1092,7 @@ _SAME_CODES = {
     # Groq, of a model that did not write the JSON it was asked for
     "json_validate_failed": "output_parse_failed",
     "NoCapacity": "server_is_overloaded",  # Azure, as a 429
+    "no_capacity": "server_is_overloaded",  # in a stream (can1357/oh-my-pi 6503)
 }
 """Codes of other servers, and OpenAI's for the same cause."""
 _CODES_OF_ZHIPU = {
@@ -1067,6 +1100,7 @@ _CODES_OF_ZHIPU = {
     "1211": "model_not_found",
     "1261": "context_length_exceeded",
     "1301": CONTENT_FILTER,
+    "1305": "server_is_overloaded",
     # Limits of a plan, of hours, a week or a month; a plan that has ended
     "1308": "usage_limit_reached",
     "1309": "usage_limit_reached",
@@ -1133,6 +1167,11 @@ def _inner_error(text: str) -> ApiError | None:
     begin = text.find("{", 0, _MAX_PREFIX)
     if begin < 0:
         return None
+    printed = _PRINTED_BYTES.match(text[:_MAX_INNER_BODY], max(begin - 2, 0))
+    if printed:
+        with suppress(ValueError, SyntaxError):
+            written = ast.literal_eval(printed[0]).decode("utf-8", errors="replace")
+            text = text[:begin] + written
     try:
         body, _ = json.JSONDecoder().raw_decode(text[:_MAX_INNER_BODY], begin)
     except (ValueError, RecursionError):
@@ -1192,11 +1231,11 @@ Whatever a gateway writes may be in front of it.
 """
 _STATUS_AND_WORDS = re.compile(
     r"(?:[A-Za-z][\w ]{0,60}: )?(?:Error code: ([45]\d{2})(?: - (?=\S)(.*)|\Z)"
-    r"|\[([45]\d{2})\] (?=\S)(.*))",
+    r"|\[([45]\d{2}|1\d{3}|invalid_\w{4,40})\] (?=\S)(.*))",
     re.DOTALL,
 )
-"""What the one for Python prints since it leaves out the body, and OpenCode's gateway
-(anomalyco/opencode 50818).
+"""What the one for Python prints since it leaves out the body, and OpenCode's gateway,
+also with a code (anomalyco/opencode 50818, 44384, 48864).
 
 Without a body it counts at the beginning alone: later words may quote a chat.
 """
@@ -1218,6 +1257,8 @@ _MAX_INNER_BODY = 100_000
 """Characters of a text in which a body is looked for."""
 _MAX_PRINTED = 4000
 _PRINTED_BODY = re.compile(r"\{'error': ?\{")
+_PRINTED_BYTES = re.compile(r"b'(?:[^'\\\n]|\\.)*+'")
+"""How LiteLLM passes on a body of Vertex AI (BerriAI/litellm 18442)."""
 _ENDS_OF_BODY = re.compile(r"\}\s*\}")
 _MAX_ENDS = 3
 """What looks like the end may be in the message."""
@@ -1437,17 +1478,19 @@ def read_json_valve(
     valve: str,
     text: str,
     form: type[_Form],
-    consequence: str = "Its default applies.",
+    consequence: str = "",
 ) -> tuple[_Form, Sequence[str]]:
     """Return the settings in the text of a valve, and what is wrong with them.
 
     `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value.
+    message for administrators; `consequence` is what follows from an invalid value, if
+    not that the default applies.
     """
     given = parse_json_object(text.strip() or "{}")
     if given is None:
         mistake = json_mistake(text) or "is not a JSON object"
-        return form(), (f"{valve} {mistake}, so its defaults apply.",)
+        effect = f". {consequence}" if consequence else ", so its defaults apply."
+        return form(), (f"{valve} {mistake}{effect}",)
     known = form.model_fields
     accepted: dict[str, object] = {}
     problems: list[str] = []
@@ -1459,15 +1502,18 @@ def read_json_valve(
             accepted[key] = given[key]
             continue
         except ValidationError as error:
-            nearest = _nearest_allowed(error)
-        effect = consequence
+            detail = error.errors()[0]
+            bound, nearest = _nearest_allowed(error)
+        effect = consequence or "Its default applies."
         if nearest is not None:
             accepted[key] = nearest
-            effect = f"{nearest:g} applies."
+            advice = f"The {bound} is {nearest:g}, which applies."
+        elif detail["type"] == "literal_error":
+            advice = f"Choose {_allowed_words(detail['ctx'])}. {effect}"
+        else:
+            advice = f"{field.description} {effect}"
         shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(
-            f"{valve}: `{key}` cannot be {shown}. {field.description} {effect}"
-        )
+        problems.append(f"{valve}: `{key}` cannot be {shown}. {advice}")
     advice = f"Known keys: {', '.join(known)}."
     problem = unknown_words(valve, given, known, advice)
     if problem:
@@ -1505,26 +1551,30 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
-            # An empty word is what a missing key has, which nobody writes.
-            words = mistake["ctx"]["expected"].removeprefix("'', ")
-            return f"`{key}` has to be {words}"
+            return f"`{key}` has to be {_allowed_words(mistake['ctx'])}"
         case "greater_than_equal":
             return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
     return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
 
 
-def _nearest_allowed(error: ValidationError) -> float | None:
-    """Return the bound that a number exceeds, None for any other mistake."""
+def _allowed_words(details: Mapping[str, Any]) -> str:
+    """Return the words of which a value has to be one, from the details of a mistake."""
+    # An empty word is what a missing key has, which nobody writes.
+    return str(details["expected"]).removeprefix("'', ")
+
+
+def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
+    """Return the bound that a number exceeds, and its name; None for other mistakes."""
     for detail in error.errors():
         if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            return None
+            break
         bounds = detail.get("ctx", {})
         match detail["type"]:
             case "greater_than_equal":
-                return float(bounds["ge"])
+                return "least", float(bounds["ge"])
             case "less_than_equal":
-                return float(bounds["le"])
-    return None
+                return "most", float(bounds["le"])
+    return "", None
 
 
 # --------------------------------------------------------------------------------------
@@ -1537,6 +1587,9 @@ def _nearest_allowed(error: ValidationError) -> float | None:
 # under uvloop's policy cannot start any. So a process is started here without the loop,
 # which only reads and writes its pipes; a thread waits for its end.
 # --------------------------------------------------------------------------------------
+
+
+_AS_IT_IS = nullcontext[None]()
 
 
 class ChildProcess:
@@ -1627,9 +1680,14 @@ class ChildProcess:
         return StreamWriter(transport, protocol, None, loop)
 
 
-async def start_process(*command: str, **options: Any) -> ChildProcess:
-    """Start a process; raises OSError or ValueError."""
-    child = ChildProcess(command, options)
+async def start_process(
+    *command: str,
+    starting: AbstractContextManager[None] = _AS_IT_IS,
+    **options: Any,
+) -> ChildProcess:
+    """Start a process, in a context that ends then; raises OSError or ValueError."""
+    with starting:
+        child = ChildProcess(command, options)
     await child.connect()
     return child
 
@@ -1971,6 +2029,7 @@ class BubblewrapBackend:
                 stderr=PIPE,
                 env={},
                 pass_fds=(rules, info_end),
+                starting=_dropping_crashes(),
                 user=user,
                 group=user,
                 extra_groups=None if user is None else [],
@@ -2059,6 +2118,28 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
+_limiting = Lock()
+
+
+@contextmanager
+def _dropping_crashes() -> Iterator[None]:
+    """Start processes whose crashes the kernel drops, and does not hand to its handler.
+
+    Only a limit of one byte means that (fs/coredump.c): with 0, which code could set
+    later, the handler of the host would run as root, as often as code crashes. The filter
+    keeps code from that; so the limit is inherited from the server, for a moment.
+    """
+    resource = import_module("resource")  # Windows has none, but must load this module
+    with _limiting:
+        before = resource.getrlimit(resource.RLIMIT_CORE)
+        with suppress(ValueError):  # the server itself may have no more than 0
+            resource.setrlimit(resource.RLIMIT_CORE, (1, before[1]))
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_CORE, before)
+
+
 @contextmanager
 def _open_pipe() -> Iterator[tuple[int, int]]:
     """Lend the two ends of a pipe: the one to read, the one to write."""
@@ -2132,6 +2213,9 @@ _REFUSED_ARGUMENTS = {
     "fcntl": ((72, 25), 1, tuple((_WHOLE_WORD, call) for call in (1024, 1026, 1031))),
     # PR_SET_SECCOMP, PR_SCHED_CORE, PR_FUTEX_HASH
     "prctl": ((157, 167), 0, tuple((_WHOLE_WORD, call) for call in (22, 62, 78))),
+    # RLIMIT_CORE, which `_dropping_crashes` has set.
+    "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
+    "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits
 that are compared with which value."""
@@ -2228,7 +2312,7 @@ _CLIENT_EXIT_SECONDS = 1.0
 _ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
     "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
-    "--workdir /work"
+    "--workdir /work --ulimit core=1:1"
 )
 
 
@@ -2766,7 +2850,6 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
-        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
         _, hard_limit = resource.getrlimit(kind)
