@@ -15,7 +15,12 @@ from typing import Any, NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools, lower_payload
 from openai_responses.items import ADDED_TOOLS, CONFIGURATION, Item, item_type
-from openai_responses.json_input import JsonBudget, JsonTooLarge, as_mapping
+from openai_responses.json_input import (
+    JsonBudget,
+    JsonTooLarge,
+    as_mapping,
+    compact_json,
+)
 from openai_responses.requests.build import SAMPLING, ResponsesRequest
 from openai_responses.requests.tools import tool_identity
 
@@ -47,18 +52,22 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        return _pack(json.dumps(self))
+        try:
+            text = compact_json(self)
+        except ValueError:  # a lone surrogate
+            text = json.dumps(self).encode()
+        return _pack(text)
 
 
 @lru_cache(maxsize=8)
-def _pack(text: str) -> bytes:
+def _pack(text: bytes) -> bytes:
     """Compress a turn: its length is needed before it is sent, its bytes when it is stored.
 
     Chats that begin with the same tools share the work.
     """
     if len(text) > _MAX_UNPACKED_TURN:
         return b""
-    packed = zlib.compress(text.encode())
+    packed = zlib.compress(text)
     return packed if len(packed) <= _MAX_STORED_TURN else b""
 
 

@@ -35,8 +35,9 @@ def recorded(
     return turn
 
 
-def test_stored_form_gives_the_turn_back() -> None:
-    turn = recorded(request(tools(0, description="é\n")), (), "medium")
+@pytest.mark.parametrize("words", ["é\n", "a lone surrogate: \ud800"])
+def test_stored_form_gives_the_turn_back(words: str) -> None:
+    turn = recorded(request(tools(0, description=words)), (), "medium")
     assert read_turn(turn.packed(), JsonBudget(10_000)) == turn._replace(items=[])
 
 
