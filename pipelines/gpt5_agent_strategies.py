@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.8.0
+version: 1.9.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -11627,99 +11627,6 @@ class RepairMemory:
 
 
 # --------------------------------------------------------------------------------------
-# openai_responses.recent_texts
-#
-# What was said lately, and what users reported lately.
-# --------------------------------------------------------------------------------------
-
-
-_DAY_SECONDS = 86_400
-_MAX_TEXTS = 5000
-
-
-class RecentTexts:
-    """The texts of the last day, or of as many seconds, five thousand at most.
-
-    They are kept by their hash, because a text may be long, or secret.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        self._now = now
-        self._seconds = seconds
-        self._ends: dict[int, float] = {}
-        """Until when each text counts, by its hash."""
-
-    def __contains__(self, text: str) -> bool:
-        """Say whether `text` was added."""
-        return self._now() < self._ends.get(hash(text), 0)
-
-    def first_time(self, text: str) -> bool:
-        """Add `text`; say whether it is new."""
-        if text in self:
-            return False
-        if len(self._ends) >= _MAX_TEXTS:
-            self._ends.clear()
-        self._ends[hash(text)] = self._now() + self._seconds
-        return True
-
-
-_MAX_SUBJECTS = 500
-_USERS_FOR_ALL = 3
-
-
-class UserReports:
-    """What requests of users met lately, such as a server that fails.
-
-    What one request met says nothing about other users: it may be about its content, or
-    one bad moment. So it holds for that user, and for all once three users met it. Of
-    too many subjects, the oldest are forgotten that the same user met with the fewest
-    others, or of all.
-    """
-
-    def __init__(
-        self,
-        seconds: float = _DAY_SECONDS,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty; a report counts for `seconds`."""
-        self._seconds = seconds
-        self._now = now
-        self._ends: dict[str, dict[str, float]] = {}
-        """Until when each user's report counts, by subject and user."""
-
-    def add(self, subject: str, user_id: str) -> None:
-        """Note that a user's request met `subject`; without a user, ignore it."""
-        if not user_id:
-            return
-        users = self._ends.pop(subject, {})
-        users = {user: end for user, end in users.items() if self._now() < end}
-        users.pop(user_id, None)
-        if len(users) >= _USERS_FOR_ALL:
-            # It holds for all already, so more users need no place.
-            del users[next(iter(users))]
-        users[user_id] = self._now() + self._seconds
-        if len(self._ends) >= _MAX_SUBJECTS:
-            own = {
-                known: len(met_by)
-                for known, met_by in self._ends.items()
-                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
-            }
-            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
-            del self._ends[forgotten]
-        self._ends[subject] = users
-
-    def holds(self, subject: str, user_id: str) -> bool:
-        """Say whether `subject` is to be expected for a user."""
-        users = self._ends.get(subject, {})
-        reporters = [user for user, end in users.items() if self._now() < end]
-        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
-
-
-# --------------------------------------------------------------------------------------
 # openai_responses.requests.replay
 #
 # Output items of earlier responses, as they are sent again.
@@ -12033,6 +11940,99 @@ def _new_id(own: str) -> str:
     if rest.startswith(_MADE_HERE):
         return own
     return f"{prefix[:8]}_{_MADE_HERE}{hex_digest(own)[:40]}"
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.recent_texts
+#
+# What was said lately, and what users reported lately.
+# --------------------------------------------------------------------------------------
+
+
+_DAY_SECONDS = 86_400
+_MAX_TEXTS = 5000
+
+
+class RecentTexts:
+    """The texts of the last day, or of as many seconds, five thousand at most.
+
+    They are kept by their hash, because a text may be long, or secret.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        self._now = now
+        self._seconds = seconds
+        self._ends: dict[int, float] = {}
+        """Until when each text counts, by its hash."""
+
+    def __contains__(self, text: str) -> bool:
+        """Say whether `text` was added."""
+        return self._now() < self._ends.get(hash(text), 0)
+
+    def first_time(self, text: str) -> bool:
+        """Add `text`; say whether it is new."""
+        if text in self:
+            return False
+        if len(self._ends) >= _MAX_TEXTS:
+            self._ends.clear()
+        self._ends[hash(text)] = self._now() + self._seconds
+        return True
+
+
+_MAX_SUBJECTS = 500
+_USERS_FOR_ALL = 3
+
+
+class UserReports:
+    """What requests of users met lately, such as a server that fails.
+
+    What one request met says nothing about other users: it may be about its content, or
+    one bad moment. So it holds for that user, and for all once three users met it. Of
+    too many subjects, the oldest are forgotten that the same user met with the fewest
+    others, or of all.
+    """
+
+    def __init__(
+        self,
+        seconds: float = _DAY_SECONDS,
+        now: Callable[[], float] = monotonic_seconds,
+    ) -> None:
+        """Start empty; a report counts for `seconds`."""
+        self._seconds = seconds
+        self._now = now
+        self._ends: dict[str, dict[str, float]] = {}
+        """Until when each user's report counts, by subject and user."""
+
+    def add(self, subject: str, user_id: str) -> None:
+        """Note that a user's request met `subject`; without a user, ignore it."""
+        if not user_id:
+            return
+        users = self._ends.pop(subject, {})
+        users = {user: end for user, end in users.items() if self._now() < end}
+        users.pop(user_id, None)
+        if len(users) >= _USERS_FOR_ALL:
+            # It holds for all already, so more users need no place.
+            del users[next(iter(users))]
+        users[user_id] = self._now() + self._seconds
+        if len(self._ends) >= _MAX_SUBJECTS:
+            own = {
+                known: len(met_by)
+                for known, met_by in self._ends.items()
+                if user_id in met_by and len(met_by) < _USERS_FOR_ALL
+            }
+            forgotten = min(own, key=own.__getitem__) if own else next(iter(self._ends))
+            del self._ends[forgotten]
+        self._ends[subject] = users
+
+    def holds(self, subject: str, user_id: str) -> bool:
+        """Say whether `subject` is to be expected for a user."""
+        users = self._ends.get(subject, {})
+        reporters = [user for user, end in users.items() if self._now() < end]
+        return user_id in reporters or len(reporters) >= _USERS_FOR_ALL
 
 
 # --------------------------------------------------------------------------------------
@@ -14835,7 +14835,6 @@ async def _encode(payload: JsonObject) -> bytearray:
     fields = {**payload, "input": []}
     opening = b'"input":['
     try:
-        # Not the items: of a large document it would hold more copies.
         whole = compact_json(fields)
     except ValueError:
         opening = b'"input": ['
@@ -14847,7 +14846,14 @@ async def _encode(payload: JsonObject) -> bytearray:
         if start > 0:
             await asyncio.sleep(0)
             body += b", "
-        text = _JSON.encode(items[start : start + _ITEMS_AT_ONCE])
+        some = items[start : start + _ITEMS_AT_ONCE]
+        parts = chain.from_iterable(map(inner_parts, some))
+        # Of a large document it would hold more copies.
+        if not any("file_data" in part or "image_url" in part for part in parts):
+            with suppress(ValueError):  # a lone surrogate
+                body += memoryview(compact_json(some))[1:-1]
+                continue
+        text = _JSON.encode(some)
         last = len(text) - 1  # without its brackets
         for begin in range(1, last, _CHARACTERS_AT_ONCE):
             piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
@@ -18340,13 +18346,20 @@ def file_citations(item: JsonObject) -> list[Item]:
     return list(citations.values())
 
 
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name.
+_MOST_ADDRESSES = 1_000
+"""Of a text, of which the names are read."""
 
-    `name` is one that `shorten_name` returned.
+
+def container_addresses(text: str) -> dict[str, list[str]]:
+    """Return the addresses of container files in `text`, by the names of the files.
+
+    The names are such that `shorten_name` returns.
     """
-    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [address for address in addresses if _address_name(address) == name]
+    found = islice(_CONTAINER_ADDRESS.finditer(text), _MOST_ADDRESSES)
+    named: dict[str, list[str]] = {}
+    for address in dict.fromkeys(match[0] for match in found):
+        named.setdefault(_address_name(address), []).append(address)
+    return named
 
 
 def _address_name(address: str) -> str:
@@ -18878,10 +18891,14 @@ def without_quoted_commands(prompt: str) -> str:
 
 def beginnings_of(text: str) -> str:
     """Return the pattern of all beginnings of a text, up to the end of the string."""
+    return rf"{_any_beginning(text)}\Z"
+
+
+def _any_beginning(text: str) -> str:
     pattern = ""
     for letter in reversed(text):
         pattern = f"(?:{re.escape(letter)}{pattern})?"
-    return rf"{pattern}\Z"
+    return pattern
 
 
 _CARD_SPACE = r"[\s\ufeff]"
@@ -18897,11 +18914,14 @@ _FORGED_CARD = re.compile(
 )
 """No usual tag is longer, or has another in itself, where the page may find the type. At the
 end of a text is one that goes on so in what is held back."""
+_BEGUN_CARD = (
+    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
+    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
+)
 _OPEN_CARD = re.compile(
-    rf"<{beginnings_of('details')}|<details{_CARD_SPACE}[^<>]{{0,305}}\Z"
-    rf"|<{beginnings_of(_FILE_CARD)}|\{{{beginnings_of(_FILE_TOKEN)}"
-    # What becomes a character of one, or nothing, is not whole yet.
-    r"|[<{][^<>{&\[]{0,305}(?:&[^\s<>{&\[]{0,300}|\[(?=\d|\Z)[^<>{&\[\]]{0,300})\Z"
+    rf"{_BEGUN_CARD}\Z"
+    # What becomes one of its characters, or nothing, is not whole yet.
+    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
     r"|&[#\w]{0,40}\Z",
     re.IGNORECASE,
 )
@@ -19259,13 +19279,6 @@ def build_input(
     return sent
 
 
-def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
-    call_id = returned.call_id
-    kind = call_types.get(call_id, "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
 _Unmarked = AssistantThought | AssistantImage | ToolCall | ToolMessage
 _AssistantPart = AssistantText | _Unmarked
 _Piece = MarkedText | _Unmarked
@@ -19370,19 +19383,24 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
             elif isinstance(piece, AssistantThought):
-                content = [text_part("reasoning", piece.text)]
-                thought = {"type": "reasoning", "summary": [], "content": content}
-                items += [thought] if has_calls else []
+                if has_calls:
+                    content = [text_part("reasoning", piece.text)]
+                    items.append(
+                        {"type": "reasoning", "summary": [], "content": content}
+                    )
             elif isinstance(piece, AssistantImage):
                 image = {"type": "image_generation_call", "result": piece.url}
-                items += [image] if has_image(image) else []
+                if has_image(image):
+                    items.append(image)
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])
                 items += [*before, item, *after]
             else:
-                items.append(tool_message_item(piece, call_types))
-                has_remote |= is_remote_id(piece.call_id)
+                call_id = piece.call_id
+                kind = CALL_OUTPUTS[call_types.get(call_id, "function_call")]
+                items.append({"type": kind, "call_id": call_id, "output": piece.output})
+                has_remote |= is_remote_id(call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
     def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
@@ -19710,12 +19728,11 @@ _ERROR_TYPES: Mapping[int, str] = {
 
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
-    trace = ended.trace
     ending = ended.ending
-    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
-    if has_status and trace.status:
-        return trace.status
-    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
+    status = ended.trace.status or 0
+    if ending.kind in ("refused", "invalid") and _is_failure(status):
+        return status
+    known = ended.trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
 
 
@@ -19724,23 +19741,25 @@ def exception_status(error: Exception) -> int:
     if isinstance(error, InvalidRequest):
         return _STATUS_OF_REMEDIES[error.remedy]
     if isinstance(error, ResponsesError):
-        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
+        status = error.status or 0
+        return status if _is_failure(status) else HTTPStatus.BAD_GATEWAY
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def refused_run(error: ResponsesError) -> RunDone:
     """Return the end of a run that an exception stopped before its first request."""
     ending = ending_of_exception(error, has_begun=False)
-    told = ApiError(param=_param_of(error))
-    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+    trace = Trace(status=exception_status(error), error=_api_error(error))
+    return RunDone(ending, trace=trace)
 
 
-def _param_of(error: Exception) -> str | None:
-    return error.param if isinstance(error, InvalidParameter) else None
+def _api_error(error: Exception) -> ApiError:
+    """Return an exception as the API tells an error, which is by its parameter."""
+    return ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
 
 
-def _is_failure(status: int | None) -> bool:
-    return status is not None and 400 <= status < 600
+def _is_failure(status: int) -> bool:
+    return 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
@@ -19764,8 +19783,7 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    told = ApiError(param=_param_of(error))
-    return client_error(message, exception_status(error), told)
+    return client_error(message, exception_status(error), _api_error(error))
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:
@@ -20994,7 +21012,7 @@ class OutputItems:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.files: list[Item] = []
+        self._files: list[Item] = []
         self._turn_start = 0
         """The index of the first item of the current response."""
         self._files_due = 0
@@ -21096,9 +21114,9 @@ class OutputItems:
         if not files:
             return
         yield host_event("files", {"files": files})
-        if self.files:
+        if self._files:
             yield from self.show_files(files)
-        self.files += files
+        self._files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
@@ -21106,12 +21124,12 @@ class OutputItems:
         It has all files, so if they are many, it comes less often. With `is_last`, it
         comes once more, for those that were not shown yet.
         """
-        count = len(self.files)
+        count = len(self._files)
         is_due = count > _FEW_FILES if is_last else count >= self._files_due
         if not is_due:
             return
         self._files_due = count + count // _FEW_FILES
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        event = host_event("chat:message:files", {"files": [*self._files, *more]})
         # With an empty list of choices Open WebUI ends there; a chunk with a choice it
         # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
@@ -21189,10 +21207,10 @@ def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> 
 class Commentary:
     """Shows one message of commentary."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        self.host_index = len(shown.items)
+    def __init__(self, output: OutputItems) -> None:
+        self.host_index = len(output.items)
         """That of its item."""
-        self._shown = shown
+        self._output = output
         self._quoted: list[str] = []
         """Its quotation, in pieces."""
         self._length = 0
@@ -21207,7 +21225,9 @@ class Commentary:
         """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+                yield self._output.begin(
+                    _commentary_item(event.item, "", "in_progress")
+                )
             case TextDelta() if event.text:
                 quote = _continued_quotation if self._quoted else _quotation
                 quoted = quote(event.text)
@@ -21218,19 +21238,19 @@ class Commentary:
                 # Stop: so the whole text comes each time it has doubled
                 # (docs/reference/open-webui.md, "Native events").
                 if self._length < 2 * self._stored_length:
-                    yield self._shown.grow(self.host_index, "text", quoted)
+                    yield self._output.grow(self.host_index, "text", quoted)
                 else:
                     yield self._whole("in_progress")
             case ItemDone():
                 self._ended = event
                 quotation = _quotation(event.shown)
                 card = _commentary_item(event.item, quotation, "completed")
-                yield self._shown.end(self.host_index, card)
+                yield self._output.end(self.host_index, card)
                 if marker:
                     self._marker = marker
-                    self._marker_index = len(self._shown.items)
-                    yield from self._shown.add_marker(marker)
-                yield from self._shown.add_files(event.card)
+                    self._marker_index = len(self._output.items)
+                    yield from self._output.add_marker(marker)
+                yield from self._output.add_files(event.card)
 
     def break_off(self) -> Chunks:
         """Yield the end of commentary that the run did not end."""
@@ -21245,21 +21265,21 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.host_index]
+            quotation = self._output.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.host_index, emptied)
-        head = {"id": self._shown.items[self._marker_index].get("id")}
+            yield self._output.end(self.host_index, emptied)
+        head = {"id": self._output.items[self._marker_index].get("id")}
         text = self._ended.shown
         answer = message_host_item(head, self._marker + text)
         said = {"content": gap + text}
-        yield self._shown.end(self._marker_index, answer, said)
+        yield self._output.end(self._marker_index, answer, said)
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.host_index]
+        item = self._output.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.host_index, whole)
+        return self._output.end(self.host_index, whole)
 
 
 def _quotation(text: str) -> str:
@@ -21397,10 +21417,10 @@ class NativeRenderer:
         """
         self._now = now
         self._began = now()
-        self.shown = OutputItems()
+        self.output = OutputItems()
         """What the host has stored so far."""
         self.report = AnswerReport()
-        self._hosted = make_hosted(self.shown) if make_hosted else None
+        self._hosted = make_hosted(self.output) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._has_ended = False
@@ -21444,7 +21464,7 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._items:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = Commentary(self.shown)
+                commentary = Commentary(self.output)
                 self._commentary[event.output_index] = commentary
                 yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
@@ -21470,7 +21490,7 @@ class NativeRenderer:
                 self._next_marker = event.text
             case ToolOutput():
                 self._retries = 0
-                yield from self.shown.answer(event)
+                yield from self.output.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -21495,9 +21515,9 @@ class NativeRenderer:
                     host_index = self._commentary[event.output_index].host_index
                 elif event.output_index in self._items:
                     host_index = self._items[event.output_index].host_index
-                yield from self.shown.add_record(event, host_index)
+                yield from self.output.add_record(event, host_index)
             case TurnDetails():
-                yield from self.shown.add_details(event)
+                yield from self.output.add_details(event)
             case AnswerReport():
                 self.report = event
 
@@ -21525,18 +21545,18 @@ class NativeRenderer:
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
-            yield from self.shown.break_off_calls()
+            yield from self.output.break_off_calls()
         marker = self._take_marker()
         if marker:
-            yield from self.shown.add_marker(marker)
-        yield from self.shown.show_files(is_last=True)
-        last_item = self.shown.items[-1] if self.shown.items else {}
+            yield from self.output.add_marker(marker)
+        yield from self.output.show_files(is_last=True)
+        last_item = self.output.items[-1] if self.output.items else {}
         if last_item.get("type") == CODE_CARD:
             # In its older mode of tools Open WebUI takes code at the end for a request
             # to run it, and calls the pipe again, up to five times
             # (utils/middleware.py:6117). So something invisible is the end.
             end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
-            yield from self.shown.add(end)
+            yield from self.output.add(end)
         yield from self._last_chunks(event)
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
@@ -21583,12 +21603,12 @@ class NativeRenderer:
     def _start(self, event: ItemAdded) -> Chunk:
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
-        shown = _ShownItem(len(self.shown.items), self._now())
+        shown = _ShownItem(len(self.output.items), self._now())
         self._items[event.output_index] = shown
         if item_type(event.item) == "reasoning":
             shown.thought = _OpenThought()
             self._unfollowed[event.output_index] = shown
-        return self.shown.begin(begun_host_item(event.item))
+        return self.output.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         """Yield more text, after the marker that waited for it."""
@@ -21616,7 +21636,7 @@ class NativeRenderer:
                 return
         if text:
             said = self._say(event)
-            yield self.shown.grow(shown.host_index, event.kind, text, said)
+            yield self.output.grow(shown.host_index, event.kind, text, said)
 
     def _say(self, event: TextDelta) -> Chunk:
         """Return the text as a delta of Chat Completions.
@@ -21646,9 +21666,9 @@ class NativeRenderer:
             if shown.thought:
                 shown.thought.end = self._now()
                 shown.thought.ends += 1
-                begun = self.shown.items[shown.host_index]
+                begun = self.output.items[shown.host_index]
                 item = self._thought_item(shown, {**begun, **shown.thought.fields()})
-                yield self.shown.end(shown.host_index, item)
+                yield self.output.end(shown.host_index, item)
         self._unfollowed = {}
 
     def _thought_item(self, shown: _ShownItem, item: Item) -> Item:
@@ -21667,7 +21687,7 @@ class NativeRenderer:
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
                 del self._items[index]
-                begun = self.shown.items[shown.host_index]
+                begun = self.output.items[shown.host_index]
                 item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
                 if shown.thought and shown.thought.texts:
                     read = {**begun, **shown.thought.fields()}
@@ -21680,8 +21700,8 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         shown.thought = None
-        yield self.shown.end(shown.host_index, item)
-        yield from self.shown.add_files(event.card)
+        yield self.output.end(shown.host_index, item)
+        yield from self.output.add_files(event.card)
 
 
 # --------------------------------------------------------------------------------------
@@ -22866,9 +22886,8 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     )
     if not unread:
         return rules, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
-        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     stricter: list[tuple[str, Approval]] = []
@@ -22909,8 +22928,7 @@ def read_timeouts(text: str, shell: Shell) -> tuple[ToolTimeouts, str]:
     timeouts = ToolTimeouts(default, patterns)
     if not unread:
         return timeouts, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    problem = f"TOOL_TIMEOUTS contains {unread}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
     return timeouts, message
 
@@ -22929,7 +22947,7 @@ def _read_entries(
     read: Callable[[str], _Parsed | None],
     no_patterns: Collection[str] = (),
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first invalid entry.
+    """Return the values by patterns of names, and the first invalid entry, quoted.
 
     The words of `no_patterns` lack their pattern, rather than being one.
     """
@@ -22946,7 +22964,7 @@ def _read_entries(
         if value is not None and is_pattern:
             rows.append((pattern, value))
         elif not unread:
-            unread = entry
+            unread = repr(entry[:_MAX_QUOTED_ENTRY])
     return rows, unread
 
 
@@ -24747,13 +24765,11 @@ class RunTexts:
     """Hides and shows the texts of a run that has no records of its messages."""
 
     def __init__(self, *, are_shown: bool) -> None:
-        texts = IntermediateTexts(are_shown=are_shown)
-        thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
-        self._texts = texts
-        self._thoughts = thoughts
-        self.text_of = thoughts.text_of
-        self.build_carrier = thoughts.build_carrier
-        self.new_index = thoughts.new_index
+        self._texts = IntermediateTexts(are_shown=are_shown)
+        self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
+        self.text_of = self._thoughts.text_of
+        self.build_carrier = self._thoughts.build_carrier
+        self.new_index = self._thoughts.new_index
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -25145,8 +25161,8 @@ def page_result(
         result.pop("error", None)
     elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.message)
-    if view.shown.items:
-        result["output"] = view.shown.items
+    if view.output.items:
+        result["output"] = view.output.items
     return result
 
 
@@ -25608,6 +25624,8 @@ class SharedLimits(NamedTuple):
     idle_seconds: float = 3600.0
 
 
+WRITABLE_FOLDERS = ("/work", "/tmp")
+"""Each may hold `disk` bytes."""
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -25721,7 +25739,6 @@ def build_sandbox_limits(options: SandboxOptions, output: int) -> SandboxLimits:
 _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
 has no option that limits their number."""
-_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
 """What a process holds of memory; the pages of files could be dropped at any time. The
 last is what the kernel keeps to find the pages: a mapping far from others takes two
@@ -25820,9 +25837,9 @@ def _measure_root(root: str) -> int:
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
     size += entries * _HELD_ENTRY_BYTES
-    for name in _WRITABLE_FOLDERS:  # what files need in addition to their content
+    for name in WRITABLE_FOLDERS:  # what files need in addition to their content
         with suppress(FileNotFoundError):
-            filesystem = os.statvfs(f"{root}/{name}")
+            filesystem = os.statvfs(f"{root}{name}")
             size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
 
@@ -25982,7 +25999,7 @@ class BubblewrapBackend:
         }
         for path in sorted(hidden):
             yield from ("--tmpfs", str(path), "--remount-ro", str(path))
-        for name in ("/work", "/tmp"):
+        for name in WRITABLE_FOLDERS:
             yield from ("--size", str(limits.disk), "--tmpfs", name)
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")
@@ -26229,7 +26246,7 @@ _CLIENT_EXIT_SECONDS = 1.0
 _ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
     "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
-    "--workdir /work --ulimit core=1:1"
+    "--workdir /work"
 )
 
 
@@ -26280,14 +26297,13 @@ class ContainerBackend:
         if self._packages:
             command += ["--volume", f"{self._packages}:/packages:ro"]
         # Files in a tmpfs count as memory here.
-        rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        memory = str(limits.memory + sum(rooms.values()))
+        memory = str(limits.memory + len(WRITABLE_FOLDERS) * limits.disk)
         command += ["--user", f"{NOBODY_UID}:{NOBODY_UID}"]
         command += ["--pids-limit", str(limits.processes + 1)]
         command += ["--memory", memory, "--memory-swap", memory]
-        for folder, size in rooms.items():
-            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+        options = f"rw,exec,nosuid,nodev,size={limits.disk},mode=700"
+        owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+        for folder in WRITABLE_FOLDERS:
             command += ["--tmpfs", f"{folder}:{options},{owner}"]
         for variable, value in RUN_ENVIRONMENT.items():
             command += ["--env", f"{variable}={value}"]
@@ -26767,9 +26783,13 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
+        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, hard_limit = resource.getrlimit(kind)
+        try:
+            _, hard_limit = resource.getrlimit(kind)
+        except OSError:  # the last one is set already, and the filter keeps it
+            continue
         lowest = limit
         if hard_limit != resource.RLIM_INFINITY:
             lowest = min(limit, hard_limit)
@@ -26840,7 +26860,17 @@ def main() -> int:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer)
-    return send(target, answer, survey_changes(answer, before, request["limits"]))
+    limits = request["limits"]
+    try:
+        survey = Survey(limits)
+    except (Refused, OSError) as error:
+        return send(target, {**answer, "unkept": str(error)})
+    changed = survey.changed(before)
+    returned = limits["returned_files"]
+    answer["dropped"] = survey.dropped[:MAX_DROPPED]
+    answer["changed"] = changed[:returned]
+    answer["not_shown"] = len(changed[returned:])
+    return send(target, answer, survey)
 
 
 def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
@@ -26854,20 +26884,6 @@ def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "The file is not text."}
     except ValueError:
         return {"refused": "That is no path."}
-
-
-def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    try:
-        survey = Survey(limits)
-    except (Refused, OSError) as error:
-        answer["unkept"] = str(error)
-        return None
-    changed = survey.changed(before)
-    returned = limits["returned_files"]
-    answer["dropped"] = survey.dropped[:MAX_DROPPED]
-    answer["changed"] = changed[:returned]
-    answer["not_shown"] = len(changed[returned:])
-    return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:
@@ -27319,7 +27335,7 @@ class _WorkspaceRoot:
             with suppress(OSError):  # in use, or another server has just removed it
                 if folder.lstat().st_uid == os.geteuid():
                     lock = lock_folder(folder)
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove_folder(folder)
                     os.close(lock)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = lock_folder(made)
@@ -28068,7 +28084,8 @@ class SandboxTools:
         async with self._probe_lock:
             is_due = self._sandbox is None and loop.time() >= self._next_probe
             if is_due and not self._is_closed:
-                backends = await self._prepare_backends()
+                await self._install_packages()
+                backends = self._make_backends(str(self._packages_folder or ""))
                 of_no_chat = WorkspaceKey("", "")
                 async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
@@ -28076,18 +28093,16 @@ class SandboxTools:
                 self._next_probe = loop.time() + _PROBE_PAUSE_SECONDS
         return self._sandbox
 
-    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+    async def _install_packages(self) -> None:
         """Install the packages, once; the first use has to wait for it."""
-        if self._packages_folder is not None:
-            return self._make_backends(str(self._packages_folder))
-        if not self._wheels:
-            return self._make_backends("")
+        if self._packages_folder is not None or not self._wheels:
+            return
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
             problem = f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}"
             self._report("wheels", problem)
-            return self._make_backends("")
+            return
         self._problems.pop("wheels", None)
         self._packages_folder = folder
         packages = sorted(
@@ -28097,7 +28112,6 @@ class SandboxTools:
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))
-        return self._make_backends(str(folder))
 
     async def _probe_backends(
         self, backends: Iterable[SandboxBackend], spool: Path
@@ -28202,18 +28216,6 @@ and `failed` are ends."""
 StepKind = Literal["round", "model", "tool"]
 
 
-def step_label(kind: StepKind, name: str, task: int = 0) -> str:
-    """Return the label of a step."""
-    match kind:
-        case "round":
-            label = f"ROUND {name}"
-        case "model":
-            label = f"{name} Thought"
-        case "tool":
-            label = f"CALL {name}"
-    return f"TASK {task} > {label}" if task else label
-
-
 class StateChanged(NamedTuple):
     """The agent is doing something else now."""
 
@@ -28239,7 +28241,14 @@ class StepStarted(NamedTuple):
     @property
     def label(self) -> str:
         """What logs and programs call it; the user reads a line (agent/steps.py)."""
-        return step_label(self.kind, self.name, self.task)
+        match self.kind:
+            case "round":
+                label = f"ROUND {self.name}"
+            case "model":
+                label = f"{self.name} Thought"
+            case "tool":
+                label = f"CALL {self.name}"
+        return f"TASK {self.task} > {label}" if self.task else label
 
     @property
     def begins_round(self) -> bool:
@@ -28598,6 +28607,11 @@ class AgentRequest(NamedTuple):
     """What the model saw in earlier rounds of this answer; a task has none."""
 
     @property
+    def origin(self) -> Origin:
+        """What makes the reasoning of the answer."""
+        return origin_at(self.model.family, self.endpoint)
+
+    @property
     def sign(self) -> Sign:
         """Signs what the messages carry of an answer.
 
@@ -28621,7 +28635,7 @@ class AgentRequest(NamedTuple):
 
 
 DELEGATE = "delegate"
-MAX_TASKS_AT_ONCE = 3
+_MAX_TASKS_AT_ONCE = 3
 _TASK_SECONDS = 600.0
 _DELEGATE_DESCRIPTION = (
     "Give a part of the work to another agent, which knows nothing of this chat and "
@@ -28652,15 +28666,17 @@ RunTask = Callable[[AgentRequest, Spending], Awaitable[ToolResult]]
 
 @dataclass(frozen=True, slots=True)
 class DelegateTool:
-    """Runs tasks with the settings of a request; `slots` limits how many at once."""
+    """Runs tasks with the settings of a request, a few of an answer at once."""
 
     request: AgentRequest
     tools: Sequence[Tool]
     spending: Spending
     run_task: RunTask
-    slots: asyncio.Semaphore
     name: str = DELEGATE
     description: str = _DELEGATE_DESCRIPTION
+    _slots: asyncio.Semaphore = field(
+        default_factory=lambda: asyncio.Semaphore(_MAX_TASKS_AT_ONCE), init=False
+    )
 
     @property
     def args(self) -> Mapping[str, Any]:
@@ -28682,20 +28698,7 @@ class DelegateTool:
 
     async def execute(self, args: dict[str, Any]) -> ToolResult:
         """Return the answer to a task."""
-        request = self._build_request(args)
-        async with self.slots:
-            seconds = _TASK_SECONDS
-            if self.spending.seconds_left is not None:
-                seconds = min(seconds, self.spending.seconds_left)
-            try:
-                async with asyncio.timeout(seconds):
-                    spending = Spending(request.parameters.budget(), self.spending)
-                    return await self.run_task(request, spending)
-            except TimeoutError:
-                return tool_error("the time of the task is used up.")
-
-    def _build_request(self, args: Mapping[str, Any]) -> AgentRequest:
-        """Return the request of a task: without the chat, with fewer tools."""
+        # The request of a task: without the chat, with fewer tools.
         own_tools = self.request.own_tools
         parameters = self.request.parameters
         most = parameters.maximum_iterations
@@ -28703,7 +28706,7 @@ class DelegateTool:
         names: Any = args.get("tools")
         tools = [tool for tool in self.tools if names is None or tool.name in names]
         instruction = f"{parameters.instruction}\n\n{_TASK_INSTRUCTION}".strip()
-        return self.request._replace(
+        request = self.request._replace(
             messages=[{"role": "user", "content": args["task"]}],
             body={},
             parameters=parameters.model_copy(
@@ -28720,6 +28723,16 @@ class DelegateTool:
             ),
             pictures=None,  # a task is one call, which nobody continues
         )
+        async with self._slots:
+            seconds = _TASK_SECONDS
+            if self.spending.seconds_left is not None:
+                seconds = min(seconds, self.spending.seconds_left)
+            try:
+                async with asyncio.timeout(seconds):
+                    spending = Spending(request.parameters.budget(), self.spending)
+                    return await self.run_task(request, spending)
+            except TimeoutError:
+                return tool_error("the time of the task is used up.")
 
 
 # --------------------------------------------------------------------------------------
@@ -28743,6 +28756,8 @@ _MAX_CARD_CHARACTERS = 500
 """Of a longer question the host shows the beginning, as if it were all."""
 _MAX_BLOCK_CHARACTERS = 20_000
 """More than anybody reads, and about what the page still shows at once."""
+_MAX_WIRE_CHARACTERS = 3 * _MAX_BLOCK_CHARACTERS
+"""In JSON a character of a text takes at most two, or its escape."""
 _LINE_CHARACTERS = 80
 """A longer line is broken: in a block of code its end is out of sight."""
 _CONTINUED = "\N{RIGHTWARDS ARROW WITH HOOK}"
@@ -28781,6 +28796,9 @@ def call_above_card(request: ToolCallRequested) -> str:
 
 def is_too_long_to_show(request: ToolCallRequested) -> bool:
     """Say whether neither the card nor the block above it can show the whole call."""
+    # A server may write megabytes, which take seconds to be written for people.
+    if len(json.dumps(request.args, ensure_ascii=False)) > _MAX_WIRE_CHARACTERS:
+        return True
     if _fits_card(_card_text(request)):
         return False
     if not _fits_card(_reference_text(request)):  # the name is that long
@@ -29203,9 +29221,7 @@ def read_chat_notes(
         noted_style = turn.notes.get("style")
         if style is None and noted_style in ("full", "lean"):
             style = noted_style
-        permissions.update(
-            str(permission) for permission in as_list(turn.notes.get("allowed"))
-        )
+        permissions.update(map(str, as_list(turn.notes.get("allowed"))))
     return style, frozenset(permissions)
 
 
@@ -29630,7 +29646,7 @@ def _build_items(
 
     `form` is that of the answer's text.
     """
-    origin = origin_at(request.model.family, request.endpoint)
+    origin = request.origin
     # The Pipelines server has no library that makes a large image smaller.
     parts = [*memories(request.parameters), *chat.parts]
     parts = resolve_images(parts, lambda _large: b"")
@@ -29706,12 +29722,8 @@ def resolve_host_call(call: Item) -> Item:
     if call.get("name") != CALL_TOOL:
         return call
     arguments = parse_json_object(call.get("arguments")) or {}
-    if arguments.keys() != {"tool_name", "params"}:
-        return call
-    if read_call_tool(arguments) is None:
-        return call
-    name = arguments["tool_name"]
-    if not isinstance(name, str):
+    name, _ = read_call_tool(arguments) or (None, {})
+    if arguments.keys() != {"tool_name", "params"} or not isinstance(name, str):
         return call
     return {**call, "name": name, "arguments": arguments["params"]}
 
@@ -29838,7 +29850,8 @@ class ChatJudge:
     """Decides about the calls of an answer, also with what the user said in the chat.
 
     `question` is the call that asks the user, `requests` is what it asks,
-    `new_permissions` are the approvals for this chat that were given in this answer.
+    `new_permissions` are the approvals for this chat that were given in this answer;
+    `toolset` runs the calls that this judge allows.
     """
 
     def __init__(self, request: AgentRequest, prepared: PreparedRun) -> None:
@@ -29870,13 +29883,10 @@ class ChatJudge:
                         self._chat, asked.tool_name, asked.args
                     )
                     self.new_permissions.add(permission)
-
-    def build_toolset(self, request: AgentRequest) -> Toolset:
-        """Return what runs the calls that this judge allows."""
-        return Toolset(
+        self.toolset = Toolset(
             tools=self._tools,
             approver=self._approver,
-            limits=self._own_tools.limits,
+            limits=request.own_tools.limits,
             log=request.log.note,
             redacted=request.log.redacted_for_model,
             texts=request.parameters.call_texts(),
@@ -30113,13 +30123,8 @@ class StepLog:
     ) -> StepStarted:
         """Return the event of a step that begins."""
         parent = parent or self._outer
-        step_id = step_label(kind, name, self._task)
-        if parent:
-            step_id = f"{parent}/{len(self._started) + 1}"
-        if kind == "round":
-            self._round = step_id
         step = StepStarted(
-            id=step_id,
+            id="",
             parent=parent,
             kind=kind,
             name=name,
@@ -30127,6 +30132,10 @@ class StepLog:
             may_call=may_call,
             detail=detail if self._debug else "",
         )
+        step_id = f"{parent}/{len(self._started) + 1}" if parent else step.label
+        step = step._replace(id=step_id)
+        if kind == "round":
+            self._round = step_id
         self._started[step_id] = (step, monotonic_seconds())
         return step
 
@@ -30292,7 +30301,7 @@ class _Agent:
         rounds = run_rounds(
             first_request,
             self._provider,
-            self._judge.build_toolset(self._request),
+            self._judge.toolset,
             self._spending,
             open_calls,
         )
@@ -30535,8 +30544,7 @@ async def _start_agent(
     own = request.own_tools
     usable_tools = task_tools(own)
     if usable_tools:
-        slots = asyncio.Semaphore(MAX_TASKS_AT_ONCE)
-        delegate = DelegateTool(request, usable_tools, spending, run_task, slots)
+        delegate = DelegateTool(request, usable_tools, spending, run_task)
         tools = (delegate, *own.tools)
         request = request._replace(own_tools=own._replace(tools=tools))
     size = count_entries(request.messages, _MESSAGE_DEPTH)
@@ -31082,7 +31090,7 @@ class HostFiles:
         """Return the content of a file that the user owns, or why there is none."""
         path = f"files/{re.sub('[^A-Za-z0-9-]', '_', file_id)}"
         try:
-            row = await self._call_json("GET", path)
+            row = _read_row(await self._call("GET", path))
             if row.get("user_id") != self._user_id:
                 return "It belongs to someone else."
             return await self._call("GET", f"{path}/content")
@@ -31122,7 +31130,8 @@ class HostFiles:
         end = f"\r\n--{boundary}--"
         body = head.encode("utf-8", "replace") + content + end.encode()
         form_type = f"multipart/form-data; boundary={boundary}"
-        return await self._call_json("POST", "files/?process=false", body, form_type)
+        path = "files/?process=false"
+        return _read_row(await self._call("POST", path, body, form_type))
 
     async def _remove(self, row: Mapping[str, Any]) -> None:
         """Remove a stored file.
@@ -31138,20 +31147,6 @@ class HostFiles:
         self._session = None
         if session is not None:
             await session.close()
-
-    async def _call_json(
-        self,
-        method: str,
-        path: str,
-        body: bytes | None = None,
-        media_type: str = "application/json",
-    ) -> Mapping[str, Any]:
-        """Return the row of an answer; raises HostFileError."""
-        answer = await self._call(method, path, body, media_type)
-        row = parse_json_object(answer.decode("utf-8", "replace"))
-        if not row or not row.get("id"):
-            raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
-        return row
 
     async def _call(
         self,
@@ -31215,6 +31210,14 @@ class HostFiles:
             ) from None
 
 
+def _read_row(answer: bytes) -> Mapping[str, Any]:
+    """Return the row of a file; raises HostFileError for anything else."""
+    row = parse_json_object(answer.decode("utf-8", "replace"))
+    if not row or not row.get("id"):
+        raise HostFileError("OPEN_WEBUI_URL is not the address of Open WebUI.")
+    return row
+
+
 async def _read_body(response: aiohttp.ClientResponse) -> bytes:
     """Return a body; raises HostFileError if it is too long.
 
@@ -31260,7 +31263,7 @@ def _header_text(text: str) -> str:
 
 _SEALED_PREFIX = "sealed:"
 UNREADABLE_SECRET = _SEALED_PREFIX
-"""Stands for a secret that cannot be read, and is not missing."""
+"""Stands for a secret that cannot be encrypted or read, and is not missing."""
 _SECRET_PREFIXES = ("env:", "file:", _SEALED_PREFIX)
 _FERNET = "cryptography.fernet"  # the Pipelines server's requirements bring it
 _KEY_FILE = "gpt5_agent.key"
@@ -31272,10 +31275,7 @@ _MIN_DIFFERENT_CHARACTERS = 8
 
 
 def seal_secret(typed: str) -> str:
-    """Return a secret in a form that may be shown; a reference stays as it is.
-
-    If it cannot be encrypted, nothing follows the prefix.
-    """
+    """Return a secret in a form that may be shown; a reference stays as it is."""
     text = typed.strip()
     if not text or text.startswith(_SECRET_PREFIXES):
         return text
@@ -31283,7 +31283,7 @@ def seal_secret(typed: str) -> str:
         fernet_class = import_module(_FERNET).Fernet
         token = fernet_class(_open_sealing_key()).encrypt(text.encode())
     except (ImportError, OSError, ValueError):
-        return _SEALED_PREFIX
+        return UNREADABLE_SECRET
     return f"{_SEALED_PREFIX}{token.decode()}"
 
 
@@ -31617,17 +31617,20 @@ _WORKSPACE_LOST = (
 
 
 @dataclass(frozen=True, slots=True)
-class _ChatWorkspace:
-    """The workspace of a chat, as one answer uses it."""
+class _SandboxTool:
+    """One tool of the sandbox, in the workspace of a chat."""
 
+    name: str
+    description: str
+    args: Mapping[str, Any]
     sandbox: SandboxTools
     key: WorkspaceKey
     files: HostFiles
     was_used: bool
     """Whether the chat shows earlier calls, whose files should be there."""
 
-    async def call(self, name: str, args: dict[str, Any]) -> dict[str, Any]:
-        """Run a tool with the attached files there; return the text, then the files."""
+    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
+        """Run it with the attached files there; return the text, then the files."""
         notes = []
         if self.was_used and not self.sandbox.has_workspace(self.key):
             notes.append(_WORKSPACE_LOST)
@@ -31636,7 +31639,7 @@ class _ChatWorkspace:
             for file_id, file_name in self.files.attached
         ]
         notes += await self.sandbox.receive(self.key, offered)
-        result = await self.sandbox.call(self.key, name, args)
+        result = await self.sandbox.call(self.key, self.name, args)
         text = "\n".join([result.text, *notes])
         content: list[dict[str, Any]] = [{"type": "text", "text": text}]
 
@@ -31666,20 +31669,6 @@ class _ChatWorkspace:
                 }
             )
         return {"isError": result.failed, "content": content}
-
-
-@dataclass(frozen=True, slots=True)
-class _SandboxTool:
-    """One tool of the sandbox."""
-
-    name: str
-    description: str
-    args: Mapping[str, Any]
-    workspace: _ChatWorkspace
-
-    async def execute(self, args: dict[str, Any]) -> dict[str, Any]:
-        """Run it in the workspace of the chat."""
-        return await self.workspace.call(self.name, args)
 
 
 class OwnToolOffer(NamedTuple):
@@ -31751,10 +31740,15 @@ class OwnToolPool:
                     for call in read_tool_calls(as_mapping(message))
                 }
                 was_used = not names.isdisjoint(called)
-                workspace = _ChatWorkspace(sandbox, key, files, was_used)
                 tools = [
                     _SandboxTool(
-                        spec["name"], spec["description"], spec["parameters"], workspace
+                        name=spec["name"],
+                        description=spec["description"],
+                        args=spec["parameters"],
+                        sandbox=sandbox,
+                        key=key,
+                        files=files,
+                        was_used=was_used,
                     )
                     for spec in specs
                 ]
@@ -32024,6 +32018,9 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         "OPEN_WEBUI_API_KEY": valves.OPEN_WEBUI_API_KEY,
         "PROXY": valves.PROXY,
     }
+    headers = parse_json_object(valves.EXTRA_HEADERS)
+    if headers is None:  # all of them are one secret
+        secrets[_HEADERS] = valves.EXTRA_HEADERS
     for name, stored in secrets.items():
         secret = _usable_secret(stored, name, allowed)
         # A proxy reads requests without TLS. A reference was allowed by itself: no one
@@ -32034,20 +32031,12 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         if secret != stored:
             changed[name] = secret
 
-    # Each of the headers, or all of them as one secret.
-    stored = valves.EXTRA_HEADERS
-    headers = parse_json_object(stored)
-    if headers is None:
-        secret = _usable_secret(stored, _HEADERS, allowed)
-        if secret != stored:
-            changed[_HEADERS] = secret
-    else:
-        usable = dict(headers)
-        for name, value in headers.items():
-            if isinstance(value, str):
-                usable[name] = _usable_secret(value, _HEADERS, allowed)
-        if usable != headers:
-            changed[_HEADERS] = json.dumps(usable)
+    usable = dict(headers or {})
+    for name, value in usable.items():
+        if isinstance(value, str):
+            usable[name] = _usable_secret(value, _HEADERS, allowed)
+    if headers and usable != headers:
+        changed[_HEADERS] = json.dumps(usable)
     return changed
 
 
@@ -32277,7 +32266,7 @@ def build_limits(call: PipelineCall, request: AgentRequest) -> Limits:
     return chat_limits(limits, request.parameters, call.attached.tags)
 
 
-def connect_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
+def make_provider(call: PipelineCall, request: AgentRequest) -> Attempts:
     """Return the Responses API at the request's endpoint."""
     limits = build_limits(call, request)
     return Attempts(request.endpoint, call.shared.connections, limits)
@@ -32293,7 +32282,7 @@ def _build_parameters(call: PipelineCall) -> StrategyParameters:
     values["model"] = call.model
     values["guide"] = read_guide(valves)
     for name, row in PARAMETERS.items():
-        if not row.request_key or name == "model":
+        if not row.request_key:
             continue
         given = call.body.get(row.request_key)
         own = values[name]
@@ -32496,7 +32485,7 @@ class HostRenderer:
             case StepStarted() | StepEnded():
                 if isinstance(event, StepStarted) and event.begins_round:
                     self._texts.begin_round(may_call=event.may_call)
-                    self._round_start = len(self._native.shown.items)
+                    self._round_start = len(self._native.output.items)
                 yield _build_step_chunk(event, asks=self._asks)
             case RoundEnded():
                 yield from self._attach_details(event)
@@ -32527,7 +32516,7 @@ class HostRenderer:
 
     def result(self, model: str) -> Chunk:
         """Return the complete answer, with the output that the host stores."""
-        shown = self._run_end._replace(output=tuple(self._native.shown.items))
+        shown = self._run_end._replace(output=tuple(self._native.output.items))
         return page_result(shown, model, self._native)
 
     def _render_note(self, note: str) -> Iterator[Chunk]:
@@ -32573,16 +32562,16 @@ class HostRenderer:
             self._sign,
             continues=event.continues,
         )
-        thought = self._native.shown.items[thought_index]
+        thought = self._native.output.items[thought_index]
         # A round can end twice: before its own tools ran, and after that.
         earlier = content_parts(thought.get("reasoning_details"))
         kept = [e for e in earlier if e.get("turn") not in (None, event.name)]
         carrier = {**thought, "reasoning_details": [*kept, *details]}
-        yield self._native.shown.end(thought_index, carrier)
+        yield self._native.output.end(thought_index, carrier)
 
     def _find_thought(self, start: int) -> int | None:
         """Return the index of the first thought from `start` on among the items shown."""
-        items = self._native.shown.items
+        items = self._native.output.items
         for index in range(start, len(items)):
             if is_reasoning(items[index]):
                 return index
@@ -32734,8 +32723,7 @@ def failed_stream(
     call: PipelineCall, error: Exception, client: ChunkRenderer | None = None
 ) -> list[Chunk]:
     """Log why there is no answer; return what its stream ends with."""
-    metadata = _report_refusal(call, error)
-    message = report_exception(call.log, error, PIPELINE_SHELL)
+    message, metadata = _report_refusal(call, error)
     caller = call.caller
     if not client and not caller.is_open_webui:
         client = client_view(caller)
@@ -32744,18 +32732,20 @@ def failed_stream(
 
 def failed_result(call: PipelineCall, error: Exception) -> Any:
     """Log why there is no answer; return what takes its place."""
-    metadata = _report_refusal(call, error)
-    message = report_exception(call.log, error, PIPELINE_SHELL)
+    message, metadata = _report_refusal(call, error)
     result = whole_failure(call.caller, message, error, metadata)
     return program_failure(call.caller, result, exception_status(error), {})
 
 
-def _report_refusal(call: PipelineCall, error: Exception) -> RunMetadata | None:
-    """Log what an answer took that was refused before its run; a task tells nothing."""
-    if call.caller.task:
-        return None
-    model = resolve_model(call.model).id
-    return log_refusal(call.log, call.strategy, model, error)
+def _report_refusal(
+    call: PipelineCall, error: Exception
+) -> tuple[str, RunMetadata | None]:
+    """Log why there is no answer; return the message, and of a chat the figures."""
+    metadata = None
+    if not call.caller.task:
+        model = resolve_model(call.model).id
+        metadata = log_refusal(call.log, call.strategy, model, error)
+    return report_exception(call.log, error, PIPELINE_SHELL), metadata
 
 
 async def _run_events(
@@ -32789,10 +32779,9 @@ async def _run_events(
         emits_thoughts = request.parameters.emit_intermediate_thoughts
         renderer: _Renderer
         if caller.is_open_webui:
-            origin = origin_at(request.model.family, request.endpoint)
             renderer = HostRenderer(
                 emits_thoughts,
-                origin,
+                request.origin,
                 request.sign,
                 context=request.parameters.context,
                 is_in_channel=caller.is_in_channel,
@@ -32800,8 +32789,8 @@ async def _run_events(
         else:
             renderer = ClientRenderer(emits_thoughts, caller, client)
 
-        connect = partial(connect_provider, call)
-        async with aclosing(run_agent(request, connect, note_request)) as events:
+        work = run_agent(request, partial(make_provider, call), note_request)
+        async with aclosing(work) as events:
             async for event in events:
                 if isinstance(event, RunDone):
                     yield renderer, _reported(call, event, audit)

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.8.0
+version: 1.9.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -11832,7 +11832,6 @@ async def _encode(payload: JsonObject) -> bytearray:
     fields = {**payload, "input": []}
     opening = b'"input":['
     try:
-        # Not the items: of a large document it would hold more copies.
         whole = compact_json(fields)
     except ValueError:
         opening = b'"input": ['
@@ -11844,7 +11843,14 @@ async def _encode(payload: JsonObject) -> bytearray:
         if start > 0:
             await asyncio.sleep(0)
             body += b", "
-        text = _JSON.encode(items[start : start + _ITEMS_AT_ONCE])
+        some = items[start : start + _ITEMS_AT_ONCE]
+        parts = chain.from_iterable(map(inner_parts, some))
+        # Of a large document it would hold more copies.
+        if not any("file_data" in part or "image_url" in part for part in parts):
+            with suppress(ValueError):  # a lone surrogate
+                body += memoryview(compact_json(some))[1:-1]
+                continue
+        text = _JSON.encode(some)
         last = len(text) - 1  # without its brackets
         for begin in range(1, last, _CHARACTERS_AT_ONCE):
             piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
@@ -15346,10 +15352,9 @@ async def upload_file(
         "expires_after[anchor]": "created_at",
         "expires_after[seconds]": str(UPLOAD_SECONDS),
     }
-    # The file and its fields as `multipart/form-data` (RFC 7578).
-    boundary = hex_digest(f"{name} {len(content)}")
-    while boundary.encode() in content:
-        boundary = hex_digest(boundary)
+    # The file and its fields as `multipart/form-data` (RFC 7578). Nobody can foresee what
+    # ends them: a user who could would write it into a file, and what is taken instead.
+    boundary = new_ulid()
     lines: list[bytes] = []
     for field, value in fields.items():
         lines += [
@@ -15513,18 +15518,22 @@ class Turn(NamedTuple):
         It is compressed on its own: the length of text compressed together with
         instructions would tell about them.
         """
-        return _pack(json.dumps(self))
+        try:
+            text = compact_json(self)
+        except ValueError:  # a lone surrogate
+            text = json.dumps(self).encode()
+        return _pack(text)
 
 
 @lru_cache(maxsize=8)
-def _pack(text: str) -> bytes:
+def _pack(text: bytes) -> bytes:
     """Compress a turn: its length is needed before it is sent, its bytes when it is stored.
 
     Chats that begin with the same tools share the work.
     """
     if len(text) > _MAX_UNPACKED_TURN:
         return b""
-    packed = zlib.compress(text.encode())
+    packed = zlib.compress(text)
     return packed if len(packed) <= _MAX_STORED_TURN else b""
 
 
@@ -16892,12 +16901,11 @@ _ERROR_TYPES: Mapping[int, str] = {
 
 def ending_status(ended: RunDone) -> int:
     """Return the status of a run that failed."""
-    trace = ended.trace
     ending = ended.ending
-    has_status = ending.kind in ("refused", "invalid") and _is_failure(trace.status)
-    if has_status and trace.status:
-        return trace.status
-    known = trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
+    status = ended.trace.status or 0
+    if ending.kind in ("refused", "invalid") and _is_failure(status):
+        return status
+    known = ended.trace.error.status or _STATUS_OF_CODES.get(ending.code or "", 0)
     return known or _STATUS_OF_KINDS.get(ending.kind, HTTPStatus.BAD_GATEWAY)
 
 
@@ -16906,23 +16914,25 @@ def exception_status(error: Exception) -> int:
     if isinstance(error, InvalidRequest):
         return _STATUS_OF_REMEDIES[error.remedy]
     if isinstance(error, ResponsesError):
-        return error.status if _is_failure(error.status) else HTTPStatus.BAD_GATEWAY
+        status = error.status or 0
+        return status if _is_failure(status) else HTTPStatus.BAD_GATEWAY
     return HTTPStatus.INTERNAL_SERVER_ERROR
 
 
 def refused_run(error: ResponsesError) -> RunDone:
     """Return the end of a run that an exception stopped before its first request."""
     ending = ending_of_exception(error, has_begun=False)
-    told = ApiError(param=_param_of(error))
-    return RunDone(ending, trace=Trace(status=exception_status(error), error=told))
+    trace = Trace(status=exception_status(error), error=_api_error(error))
+    return RunDone(ending, trace=trace)
 
 
-def _param_of(error: Exception) -> str | None:
-    return error.param if isinstance(error, InvalidParameter) else None
+def _api_error(error: Exception) -> ApiError:
+    """Return an exception as the API tells an error, which is by its parameter."""
+    return ApiError(param=error.param if isinstance(error, InvalidParameter) else None)
 
 
-def _is_failure(status: int | None) -> bool:
-    return status is not None and 400 <= status < 600
+def _is_failure(status: int) -> bool:
+    return 400 <= status < 600
 
 
 def ending_error(ended: RunDone) -> Chunk:
@@ -16946,8 +16956,7 @@ def seconds_to_wait(ended: RunDone) -> int | None:
 
 def exception_error(message: str, error: Exception) -> Chunk:
     """Return the chunk of a request that an exception stopped."""
-    told = ApiError(param=_param_of(error))
-    return client_error(message, exception_status(error), told)
+    return client_error(message, exception_status(error), _api_error(error))
 
 
 def client_error(message: str, status: int, error: ApiError) -> Chunk:
@@ -17018,10 +17027,14 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
 
 def beginnings_of(text: str) -> str:
     """Return the pattern of all beginnings of a text, up to the end of the string."""
+    return rf"{_any_beginning(text)}\Z"
+
+
+def _any_beginning(text: str) -> str:
     pattern = ""
     for letter in reversed(text):
         pattern = f"(?:{re.escape(letter)}{pattern})?"
-    return rf"{pattern}\Z"
+    return pattern
 
 
 _CARD_SPACE = r"[\s\ufeff]"
@@ -17037,11 +17050,14 @@ _FORGED_CARD = re.compile(
 )
 """No usual tag is longer, or has another in itself, where the page may find the type. At the
 end of a text is one that goes on so in what is held back."""
+_BEGUN_CARD = (
+    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
+    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
+)
 _OPEN_CARD = re.compile(
-    rf"<{beginnings_of('details')}|<details{_CARD_SPACE}[^<>]{{0,305}}\Z"
-    rf"|<{beginnings_of(_FILE_CARD)}|\{{{beginnings_of(_FILE_TOKEN)}"
-    # What becomes a character of one, or nothing, is not whole yet.
-    r"|[<{][^<>{&\[]{0,305}(?:&[^\s<>{&\[]{0,300}|\[(?=\d|\Z)[^<>{&\[\]]{0,300})\Z"
+    rf"{_BEGUN_CARD}\Z"
+    # What becomes one of its characters, or nothing, is not whole yet.
+    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
     r"|&[#\w]{0,40}\Z",
     re.IGNORECASE,
 )
@@ -17549,13 +17565,20 @@ def file_citations(item: JsonObject) -> list[Item]:
     return list(citations.values())
 
 
-def container_addresses(text: str, name: str) -> list[str]:
-    """Return the addresses in `text` of the container file with this name.
+_MOST_ADDRESSES = 1_000
+"""Of a text, of which the names are read."""
 
-    `name` is one that `shorten_name` returned.
+
+def container_addresses(text: str) -> dict[str, list[str]]:
+    """Return the addresses of container files in `text`, by the names of the files.
+
+    The names are such that `shorten_name` returns.
     """
-    addresses = dict.fromkeys(_CONTAINER_ADDRESS.findall(text))
-    return [address for address in addresses if _address_name(address) == name]
+    found = islice(_CONTAINER_ADDRESS.finditer(text), _MOST_ADDRESSES)
+    named: dict[str, list[str]] = {}
+    for address in dict.fromkeys(match[0] for match in found):
+        named.setdefault(_address_name(address), []).append(address)
+    return named
 
 
 def _address_name(address: str) -> str:
@@ -18896,7 +18919,7 @@ class OutputItems:
 
     def __init__(self) -> None:
         self.items: list[Item] = []
-        self.files: list[Item] = []
+        self._files: list[Item] = []
         self._turn_start = 0
         """The index of the first item of the current response."""
         self._files_due = 0
@@ -18998,9 +19021,9 @@ class OutputItems:
         if not files:
             return
         yield host_event("files", {"files": files})
-        if self.files:
+        if self._files:
             yield from self.show_files(files)
-        self.files += files
+        self._files += files
 
     def show_files(self, more: Sequence[Item] = (), *, is_last: bool = False) -> Chunks:
         """Yield the chunk that shows files on the page only, with some `more`.
@@ -19008,12 +19031,12 @@ class OutputItems:
         It has all files, so if they are many, it comes less often. With `is_last`, it
         comes once more, for those that were not shown yet.
         """
-        count = len(self.files)
+        count = len(self._files)
         is_due = count > _FEW_FILES if is_last else count >= self._files_due
         if not is_due:
             return
         self._files_due = count + count // _FEW_FILES
-        event = host_event("chat:message:files", {"files": [*self.files, *more]})
+        event = host_event("chat:message:files", {"files": [*self._files, *more]})
         # With an empty list of choices Open WebUI ends there; a chunk with a choice it
         # would also send to the page as it is (utils/middleware.py:4938, 5460).
         yield {**event, "choices": []}
@@ -19091,10 +19114,10 @@ def _native(kind: str, index: int, said: Chunk | None = None, **fields: Any) -> 
 class Commentary:
     """Shows one message of commentary."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        self.host_index = len(shown.items)
+    def __init__(self, output: OutputItems) -> None:
+        self.host_index = len(output.items)
         """That of its item."""
-        self._shown = shown
+        self._output = output
         self._quoted: list[str] = []
         """Its quotation, in pieces."""
         self._length = 0
@@ -19109,7 +19132,9 @@ class Commentary:
         """Yield the chunks for an event of the item; its marker comes at its end."""
         match event:
             case ItemAdded():
-                yield self._shown.begin(_commentary_item(event.item, "", "in_progress"))
+                yield self._output.begin(
+                    _commentary_item(event.item, "", "in_progress")
+                )
             case TextDelta() if event.text:
                 quote = _continued_quotation if self._quoted else _quotation
                 quoted = quote(event.text)
@@ -19120,19 +19145,19 @@ class Commentary:
                 # Stop: so the whole text comes each time it has doubled
                 # (docs/reference/open-webui.md, "Native events").
                 if self._length < 2 * self._stored_length:
-                    yield self._shown.grow(self.host_index, "text", quoted)
+                    yield self._output.grow(self.host_index, "text", quoted)
                 else:
                     yield self._whole("in_progress")
             case ItemDone():
                 self._ended = event
                 quotation = _quotation(event.shown)
                 card = _commentary_item(event.item, quotation, "completed")
-                yield self._shown.end(self.host_index, card)
+                yield self._output.end(self.host_index, card)
                 if marker:
                     self._marker = marker
-                    self._marker_index = len(self._shown.items)
-                    yield from self._shown.add_marker(marker)
-                yield from self._shown.add_files(event.card)
+                    self._marker_index = len(self._output.items)
+                    yield from self._output.add_marker(marker)
+                yield from self._output.add_files(event.card)
 
     def break_off(self) -> Chunks:
         """Yield the end of commentary that the run did not end."""
@@ -19147,21 +19172,21 @@ class Commentary:
         if self._ended is None or self._ended.item != closing:
             return
         if self._marker:  # the message takes the marker's place, and this one is empty
-            quotation = self._shown.items[self.host_index]
+            quotation = self._output.items[self.host_index]
             emptied = _commentary_item(quotation, "", "completed")
-            yield self._shown.end(self.host_index, emptied)
-        head = {"id": self._shown.items[self._marker_index].get("id")}
+            yield self._output.end(self.host_index, emptied)
+        head = {"id": self._output.items[self._marker_index].get("id")}
         text = self._ended.shown
         answer = message_host_item(head, self._marker + text)
         said = {"content": gap + text}
-        yield self._shown.end(self._marker_index, answer, said)
+        yield self._output.end(self._marker_index, answer, said)
 
     def _whole(self, status: str) -> Chunk:
         """Return the event that gives the host the whole text so far."""
         self._stored_length = self._length
-        item = self._shown.items[self.host_index]
+        item = self._output.items[self.host_index]
         whole = _commentary_item(item, "".join(self._quoted), status)
-        return self._shown.end(self.host_index, whole)
+        return self._output.end(self.host_index, whole)
 
 
 def _quotation(text: str) -> str:
@@ -19299,10 +19324,10 @@ class NativeRenderer:
         """
         self._now = now
         self._began = now()
-        self.shown = OutputItems()
+        self.output = OutputItems()
         """What the host has stored so far."""
         self.report = AnswerReport()
-        self._hosted = make_hosted(self.shown) if make_hosted else None
+        self._hosted = make_hosted(self.output) if make_hosted else None
         self._commentary: dict[int, Commentary] = {}
         self._next_marker = ""
         self._has_ended = False
@@ -19346,7 +19371,7 @@ class NativeRenderer:
             case TextDelta() if event.output_index in self._items:
                 yield from self._grow(event)
             case ItemAdded() if is_commentary(event.item):
-                commentary = Commentary(self.shown)
+                commentary = Commentary(self.output)
                 self._commentary[event.output_index] = commentary
                 yield from commentary.render(event, "")
             case ItemAdded() if item_type(event.item) in _SHOWN_TYPES:
@@ -19372,7 +19397,7 @@ class NativeRenderer:
                 self._next_marker = event.text
             case ToolOutput():
                 self._retries = 0
-                yield from self.shown.answer(event)
+                yield from self.output.answer(event)
             case RunDone():
                 yield from self._end_run(event)
             case _:
@@ -19397,9 +19422,9 @@ class NativeRenderer:
                     host_index = self._commentary[event.output_index].host_index
                 elif event.output_index in self._items:
                     host_index = self._items[event.output_index].host_index
-                yield from self.shown.add_record(event, host_index)
+                yield from self.output.add_record(event, host_index)
             case TurnDetails():
-                yield from self.shown.add_details(event)
+                yield from self.output.add_details(event)
             case AnswerReport():
                 self.report = event
 
@@ -19427,18 +19452,18 @@ class NativeRenderer:
         if ending.is_failure:
             # Open WebUI runs a call without an output, and calls the pipe again
             # (utils/middleware.py:5544).
-            yield from self.shown.break_off_calls()
+            yield from self.output.break_off_calls()
         marker = self._take_marker()
         if marker:
-            yield from self.shown.add_marker(marker)
-        yield from self.shown.show_files(is_last=True)
-        last_item = self.shown.items[-1] if self.shown.items else {}
+            yield from self.output.add_marker(marker)
+        yield from self.output.show_files(is_last=True)
+        last_item = self.output.items[-1] if self.output.items else {}
         if last_item.get("type") == CODE_CARD:
             # In its older mode of tools Open WebUI takes code at the end for a request
             # to run it, and calls the pipe again, up to five times
             # (utils/middleware.py:6117). So something invisible is the end.
             end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
-            yield from self.shown.add(end)
+            yield from self.output.add(end)
         yield from self._last_chunks(event)
         if ending.is_failure and not self.advice:
             # Without choices it keeps the text and stores the error; an exception would
@@ -19485,12 +19510,12 @@ class NativeRenderer:
     def _start(self, event: ItemAdded) -> Chunk:
         if item_type(event.item) == "message":
             self._retries = 0  # an attempt succeeded
-        shown = _ShownItem(len(self.shown.items), self._now())
+        shown = _ShownItem(len(self.output.items), self._now())
         self._items[event.output_index] = shown
         if item_type(event.item) == "reasoning":
             shown.thought = _OpenThought()
             self._unfollowed[event.output_index] = shown
-        return self.shown.begin(begun_host_item(event.item))
+        return self.output.begin(begun_host_item(event.item))
 
     def _grow(self, event: TextDelta) -> Chunks:
         """Yield more text, after the marker that waited for it."""
@@ -19518,7 +19543,7 @@ class NativeRenderer:
                 return
         if text:
             said = self._say(event)
-            yield self.shown.grow(shown.host_index, event.kind, text, said)
+            yield self.output.grow(shown.host_index, event.kind, text, said)
 
     def _say(self, event: TextDelta) -> Chunk:
         """Return the text as a delta of Chat Completions.
@@ -19548,9 +19573,9 @@ class NativeRenderer:
             if shown.thought:
                 shown.thought.end = self._now()
                 shown.thought.ends += 1
-                begun = self.shown.items[shown.host_index]
+                begun = self.output.items[shown.host_index]
                 item = self._thought_item(shown, {**begun, **shown.thought.fields()})
-                yield self.shown.end(shown.host_index, item)
+                yield self.output.end(shown.host_index, item)
         self._unfollowed = {}
 
     def _thought_item(self, shown: _ShownItem, item: Item) -> Item:
@@ -19569,7 +19594,7 @@ class NativeRenderer:
             case _ if event.item == NO_THOUGHT:
                 # Of an attempt that failed: users keep what they have read of it.
                 del self._items[index]
-                begun = self.shown.items[shown.host_index]
+                begun = self.output.items[shown.host_index]
                 item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
                 if shown.thought and shown.thought.texts:
                     read = {**begun, **shown.thought.fields()}
@@ -19582,8 +19607,8 @@ class NativeRenderer:
             case _:
                 item = call_host_item(event.item)
         shown.thought = None
-        yield self.shown.end(shown.host_index, item)
-        yield from self.shown.add_files(event.card)
+        yield self.output.end(shown.host_index, item)
+        yield from self.output.add_files(event.card)
 
 
 # --------------------------------------------------------------------------------------
@@ -21108,13 +21133,6 @@ def build_input(
     return sent
 
 
-def tool_message_item(returned: ToolMessage, call_types: Mapping[str, str]) -> Item:
-    """Return the input item for a tool's result; `call_types` are those of calls."""
-    call_id = returned.call_id
-    kind = call_types.get(call_id, "function_call")
-    return {"type": CALL_OUTPUTS[kind], "call_id": call_id, "output": returned.output}
-
-
 _Unmarked = AssistantThought | AssistantImage | ToolCall | ToolMessage
 _AssistantPart = AssistantText | _Unmarked
 _Piece = MarkedText | _Unmarked
@@ -21219,19 +21237,24 @@ class _RunHistory:
             if isinstance(piece, MarkedText):
                 items += self._place_text(piece)
             elif isinstance(piece, AssistantThought):
-                content = [text_part("reasoning", piece.text)]
-                thought = {"type": "reasoning", "summary": [], "content": content}
-                items += [thought] if has_calls else []
+                if has_calls:
+                    content = [text_part("reasoning", piece.text)]
+                    items.append(
+                        {"type": "reasoning", "summary": [], "content": content}
+                    )
             elif isinstance(piece, AssistantImage):
                 image = {"type": "image_generation_call", "result": piece.url}
-                items += [image] if has_image(image) else []
+                if has_image(image):
+                    items.append(image)
             elif isinstance(piece, ToolCall):
                 before, item, after = self._place_call(piece)
                 call_types.setdefault(piece.call_id, item["type"])
                 items += [*before, item, *after]
             else:
-                items.append(tool_message_item(piece, call_types))
-                has_remote |= is_remote_id(piece.call_id)
+                call_id = piece.call_id
+                kind = CALL_OUTPUTS[call_types.get(call_id, "function_call")]
+                items.append({"type": kind, "call_id": call_id, "output": piece.output})
+                has_remote |= is_remote_id(call_id)
         return reorder_remote_outputs(items) if has_remote else items
 
     def _place_call(self, call: ToolCall) -> tuple[list[Item], Item, list[Item]]:
@@ -21516,8 +21539,8 @@ def _clean(content: object) -> object:
 class HostedItems:
     """Shows the items of one run; a type without a card is not shown."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
+    def __init__(self, output: OutputItems) -> None:
+        self._output = output
         self._open: dict[int, _HostedItem] = {}
 
     def render(self, event: ItemEvent) -> Chunks:
@@ -21526,7 +21549,7 @@ class HostedItems:
         if isinstance(event, ItemAdded):
             card = HOSTED_CARDS.get(item_type(event.item))
             if card:
-                self._open[index] = card(self._shown)
+                self._open[index] = card(self._output)
         if index in self._open:
             yield from self._open[index].render(event)
         if isinstance(event, ItemDone):
@@ -21552,9 +21575,9 @@ class _HostedItem(ABC):
     ended before the item.
     """
 
-    def __init__(self, shown: OutputItems) -> None:
-        self._shown = shown
-        self._host_index = len(shown.items)
+    def __init__(self, output: OutputItems) -> None:
+        self._output = output
+        self._host_index = len(output.items)
 
     @abstractmethod
     def render(self, event: RunEvent) -> Chunks:
@@ -21576,7 +21599,7 @@ class _ImageHostItem(_HostedItem):
             case PartialImage():
                 sketch = {"result": event.image, "output_format": event.form}
                 image = {"type": "image", "url": image_url(sketch)}
-                yield from self._shown.show_files([image])
+                yield from self._output.show_files([image])
             case ItemDone():
                 notes = event.card.get("notes")
                 code = value_at(event.item, "error", "code")
@@ -21591,20 +21614,20 @@ class _ImageHostItem(_HostedItem):
                     # Of an address outside of the host the page draws only an image in
                     # a text.
                     yield from self._note(f"![Image](<{event.card['address']}>)")
-                yield from self._shown.add_files(event.card)
+                yield from self._output.add_files(event.card)
             case _:
                 yield from self._note(f"*{_BROKE_OFF}*")
-                yield from self._shown.show_files()
+                yield from self._output.show_files()
 
     def _note(self, markdown: str) -> Chunks:
         """Yield a text that the page shows and that no later turn contains."""
-        number = len(self._shown.items)
+        number = len(self._output.items)
         note = {
             "type": "openai_responses:note",
             "id": f"note_{number}",
             "content": [{"type": "output_text", "text": markdown}],
         }
-        yield from self._shown.add(note)
+        yield from self._output.add(note)
 
 
 _BROKEN_CODE = "The answer was interrupted before the code had run."
@@ -21613,8 +21636,8 @@ _BROKEN_CODE = "The answer was interrupted before the code had run."
 class _CodeHostItem(_HostedItem):
     """Code that runs at OpenAI, with its files."""
 
-    def __init__(self, shown: OutputItems) -> None:
-        super().__init__(shown)
+    def __init__(self, output: OutputItems) -> None:
+        super().__init__(output)
         self._code: list[str] = []
         self._held = HoldbackBuffer(certain_length)
 
@@ -21622,18 +21645,18 @@ class _CodeHostItem(_HostedItem):
         match event:
             case ItemAdded():
                 begun = {**event.item, "code": "", "status": "in_progress"}
-                yield self._shown.begin(code_host_item(begun))
+                yield self._output.begin(code_host_item(begun))
             case TextDelta():
                 self._code.append(event.text)
                 text = without_cards(self._held.feed(event.text))
                 if text:
-                    yield self._shown.grow(self._host_index, event.kind, text)
+                    yield self._output.grow(self._host_index, event.kind, text)
             case ItemDone():
-                yield self._shown.end(self._host_index, code_host_item(event.item))
-                yield from self._shown.add_files(event.card)
+                yield self._output.end(self._host_index, code_host_item(event.item))
+                yield from self._output.add_files(event.card)
             case _:
                 code = replay_code({"code": "".join(self._code)}, _BROKEN_CODE)
-                yield self._shown.update(
+                yield self._output.update(
                     self._host_index, status="incomplete", code=code
                 )
 
@@ -21645,9 +21668,9 @@ class _SearchHostItem(_HostedItem):
         match event:
             case ItemAdded():
                 begun = {**event.item, "status": "in_progress"}
-                yield self._shown.begin(_search_host_item(begun))
+                yield self._output.begin(_search_host_item(begun))
             case ItemDone():
-                yield self._shown.end(self._host_index, _search_host_item(event.item))
+                yield self._output.end(self._host_index, _search_host_item(event.item))
                 addresses = map(strip_tracking, search_pages(event.item))
                 pages = list(dict.fromkeys(addresses))
                 if not pages:
@@ -21665,7 +21688,7 @@ class _SearchHostItem(_HostedItem):
                 }
                 yield host_event("status", status)
             case RunDone():
-                yield self._shown.update(self._host_index, status="incomplete")
+                yield self._output.update(self._host_index, status="incomplete")
 
 
 def _search_host_item(item: Item) -> Item:
@@ -21696,19 +21719,19 @@ class _McpCallHostItem(_HostedItem):
         match event:
             case ItemAdded():
                 begun = _mcp_call_host_item(event.item, "in_progress")
-                yield self._shown.begin({**begun, "arguments": ""})
+                yield self._output.begin({**begun, "arguments": ""})
             case TextDelta():
-                yield self._shown.grow(self._host_index, event.kind, event.text)
+                yield self._output.grow(self._host_index, event.kind, event.text)
             case ItemDone():
                 has_failed = remote_failed(event.item)
                 status = "failed" if has_failed else "completed"
                 card = _mcp_call_host_item(event.item, status)
-                yield self._shown.end(self._host_index, card)
+                yield self._output.end(self._host_index, card)
                 _, output = remote_pair(event.item)
                 answer = ToolOutput(event.output_index, output, has_failed)
-                yield from self._shown.add(output_host_item(answer))
+                yield from self._output.add(output_host_item(answer))
             case RunDone():
-                yield from self._shown.break_off(self._host_index, _UNKNOWN_OUTCOME)
+                yield from self._output.break_off(self._host_index, _UNKNOWN_OUTCOME)
 
 
 def _mcp_call_host_item(item: Item, status: str) -> Item:
@@ -22695,14 +22718,11 @@ def find_injected_context(parts: Sequence[ChatPart]) -> JsonObject | None:
     None: nothing, too much, or other words. `words` is the digest of the user's words,
     `texts` are those of the message, the one with the words cut around them.
     """
-    asked: UserMessage | None = None
-    words = ""
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            asked = part
-            words = part.stored.words
-    if asked is None:
+    questions = _stored_questions(parts)
+    if not questions:
         return None
+    asked, stored = questions[-1]
+    words = stored.words
     texts: list[Any] = _input_texts(asked)
     size = sum(len(text) for text in texts) - len(words)
     if not 0 < size <= _MAX_CHARACTERS:
@@ -22733,12 +22753,8 @@ def drop_repeated_context(
     # The texts of earlier questions around which the host put something, as sent. The
     # last question of the row is the one that is asked: an answer that is continued was
     # sent with it before.
-    questions: list[tuple[UserMessage, StoredMessage]] = []
-    for part in parts:
-        if isinstance(part, UserMessage) and part.stored:
-            questions.append((part, part.stored))
     earlier_texts: list[str] = []
-    for question, stored in questions[:-1]:
+    for question, stored in _stored_questions(parts)[:-1]:
         before_it = sent.get(stored.answer_id, _NOTHING).injected
         if before_it:
             message = _apply_injected_context(question, stored.words, before_it)
@@ -22754,6 +22770,17 @@ def drop_repeated_context(
                 continue
         texts.append(text)
     return {**injected, "texts": texts}
+
+
+def _stored_questions(
+    parts: Sequence[ChatPart],
+) -> list[tuple[UserMessage, StoredMessage]]:
+    """Return the messages of the user that the row has, with what it has of them."""
+    questions: list[tuple[UserMessage, StoredMessage]] = []
+    for part in parts:
+        if isinstance(part, UserMessage) and part.stored:
+            questions.append((part, part.stored))
+    return questions
 
 
 def model_turns(
@@ -22801,20 +22828,14 @@ def _apply_injected_context(
     message: UserMessage, words: str, injected: JsonObject
 ) -> UserMessage:
     """Return a message as it was sent, unless its words are no longer those."""
-    texts: list[Item] = []
-    others: list[Item] = []
-    for part in message.content:
-        if _is_input_text(part):
-            texts.append(part)
-        else:
-            others.append(part)
-    has_words = any(words in part["text"] for part in texts)
+    has_words = any(words in text for text in _input_texts(message))
     if not has_words or injected.get("words") != text_digest(words):
         return message
     sent: list[Item] = []
     for text in injected["texts"]:
         whole = text if isinstance(text, str) else words.join(text)
         sent.append({"type": "input_text", "text": whole})
+    others = [part for part in message.content if not _is_input_text(part)]
     return message.with_content([*sent, *others])
 
 
@@ -24833,9 +24854,8 @@ def read_rules(text: str, shell: Shell) -> tuple[ApprovalRules, str]:
     )
     if not unread:
         return rules, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
     problem = (
-        f"TOOL_APPROVAL contains {quoted}, which is not a rule, so a person is asked "
+        f"TOOL_APPROVAL contains {unread}, which is not a rule, so a person is asked "
         "about every call of a tool"
     )
     stricter: list[tuple[str, Approval]] = []
@@ -24876,8 +24896,7 @@ def read_timeouts(text: str, shell: Shell) -> tuple[ToolTimeouts, str]:
     timeouts = ToolTimeouts(default, patterns)
     if not unread:
         return timeouts, ""
-    quoted = repr(unread[:_MAX_QUOTED_ENTRY])
-    problem = f"TOOL_TIMEOUTS contains {quoted}, which is not a time limit"
+    problem = f"TOOL_TIMEOUTS contains {unread}, which is not a time limit"
     message = valve_message(problem, shell, "`default: 120, crawl_*: 600`")
     return timeouts, message
 
@@ -24896,7 +24915,7 @@ def _read_entries(
     read: Callable[[str], _Parsed | None],
     no_patterns: Collection[str] = (),
 ) -> tuple[list[tuple[str, _Parsed]], str]:
-    """Return the values by patterns of names, and the first invalid entry.
+    """Return the values by patterns of names, and the first invalid entry, quoted.
 
     The words of `no_patterns` lack their pattern, rather than being one.
     """
@@ -24913,7 +24932,7 @@ def _read_entries(
         if value is not None and is_pattern:
             rows.append((pattern, value))
         elif not unread:
-            unread = entry
+            unread = repr(entry[:_MAX_QUOTED_ENTRY])
     return rows, unread
 
 
@@ -26812,13 +26831,11 @@ class RunTexts:
     """Hides and shows the texts of a run that has no records of its messages."""
 
     def __init__(self, *, are_shown: bool) -> None:
-        texts = IntermediateTexts(are_shown=are_shown)
-        thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
-        self._texts = texts
-        self._thoughts = thoughts
-        self.text_of = thoughts.text_of
-        self.build_carrier = thoughts.build_carrier
-        self.new_index = thoughts.new_index
+        self._texts = IntermediateTexts(are_shown=are_shown)
+        self._thoughts = ShownThoughts(are_shown=are_shown, keeps_messages=False)
+        self.text_of = self._thoughts.text_of
+        self.build_carrier = self._thoughts.build_carrier
+        self.new_index = self._thoughts.new_index
 
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
@@ -27000,8 +27017,8 @@ def page_result(
         result.pop("error", None)
     elif ended.ending.is_failure:
         result |= error_chunk(ended.ending.message)
-    if view.shown.items:
-        result["output"] = view.shown.items
+    if view.output.items:
+        result["output"] = view.output.items
     return result
 
 
@@ -28864,6 +28881,8 @@ class Config(NamedTuple):
     shows_log: bool
     wants_agent: bool
     """Whether the switch makes the chat's model an agent."""
+    permitted: frozenset[str]
+    """The words of USER_MAY_CHANGE for what the user may change."""
     refused: Sequence[str]
     """Settings that the user chose and may not change."""
 
@@ -28970,6 +28989,7 @@ def read_config(
         replaces_search=maps_search and "web_search" in tool_kinds,
         shows_log=own.SHOW_LOG_ON_ERROR and is_admin,
         wants_agent=wants_agent,
+        permitted=permitted,
         refused=refused,
     )
 
@@ -29039,8 +29059,7 @@ _OTHER_SWITCH_CONTRACT = (
     "version of the pipe. `/check` says what to update."
 )
 
-_USER_ROWS = rows_of(UserValves)
-_CHOICES = {row.word: name for name, row in _USER_ROWS.items() if row.word}
+_CHOICES = {row.word: name for name, row in rows_of(UserValves).items() if row.word}
 """The words of USER_MAY_CHANGE, with the user valve that each allows."""
 _SAME_NAME = [name for name in _CHOICES.values() if name in Valves.model_fields]
 """The users' valves that replace the administrator's valve of their name."""
@@ -29089,11 +29108,6 @@ def _chosen_values(
     if level != "inherit" and LOG_LEVELS[level] <= LOG_LEVELS[valves.LOG_LEVEL]:
         chosen["LOG_LEVEL"] = level
     return chosen
-
-
-def may_change(word: str, valves: Valves, *, is_admin: bool) -> bool:
-    """Say whether a user may change what a word of USER_MAY_CHANGE means."""
-    return is_admin or word in _read_permissions(valves.USER_MAY_CHANGE)[0]
 
 
 @lru_cache(maxsize=8)
@@ -29231,73 +29245,6 @@ def _write_to_server(level: LogLevel, line: str) -> None:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.call.uploads
-#
-# Which files were uploaded lately, so that a chat uploads each of them once.
-# --------------------------------------------------------------------------------------
-
-
-_KEPT_SECONDS = UPLOAD_SECONDS - 3600
-"""An answer that is being written still needs the file."""
-_MAX_UPLOADS = 5000
-_FILES_AT_ONCE = 2
-"""Of a user: each is in memory twice until it is uploaded."""
-
-
-class UploadKey(NamedTuple):
-    """A file of a chat, as one account has it."""
-
-    account: str
-    user_id: str
-    chat_id: str
-    file_id: str
-    """The host's."""
-    path: str
-    """Where the host stores it: a new one if it was replaced."""
-    size: int
-    name: str
-
-
-class UploadMemory:
-    """The uploads that are still there.
-
-    Of too many, whoever has the most loses the oldest: the next request of another user
-    would name other files, which costs its prompt cache.
-
-    They are known to this process alone: another one, or a restart, uploads again.
-    """
-
-    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
-        self._now = now
-        self._uploads: dict[UploadKey, tuple[float, str]] = {}
-        """Until when a file is at the API, by this clock, and its id there."""
-        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
-
-    def turn(self, user_id: str) -> asyncio.Semaphore:
-        """Return what one more file of a user waits for until it may be read."""
-        return self._turns.setdefault(user_id, asyncio.Semaphore(_FILES_AT_ONCE))
-
-    def find(self, key: UploadKey) -> str:
-        """Return the API's id of a file; empty if it has to be uploaded."""
-        end, file_id = self._uploads.get(key, (0.0, ""))
-        return file_id if self._now() < end else ""
-
-    def add(self, key: UploadKey, file_id: str) -> None:
-        """Remember that a file was just uploaded."""
-        self._uploads.pop(key, None)  # it is the newest now
-        if len(self._uploads) >= _MAX_UPLOADS:
-            counts = Counter(known.user_id for known in self._uploads)
-            [(most, _)] = counts.most_common(1)
-            oldest = next(known for known in self._uploads if known.user_id == most)
-            del self._uploads[oldest]
-        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
-
-    def forget(self, key: UploadKey) -> None:
-        """Let the next request upload a file again."""
-        self._uploads.pop(key, None)
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.host.open_webui
 #
 # What only the pipe uses of Open WebUI.
@@ -29356,16 +29303,25 @@ def require_floor() -> None:
 
 async def read_chat(chat_id: str, user_id: str) -> JsonObject | None:
     """Return the JSON of a user's own chat; None if there is no such row."""
-    chats = host_name("models.chats", "Chats")
-    row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
-    if row is None:
-        # The host says the same of a database that reports an error (models/chats.py:1926
-        # of 0.12.4), and an answer without its row keeps nothing for later turns.
-        await wait_for_database(chat_id)
-        row = await chats.get_chat_by_id_and_user_id(chat_id, user_id)
+    read = host_name("models.chats", "Chats").get_chat_by_id_and_user_id
+    row = await _read_row(read, chat_id, user_id)
     if row is None or not isinstance(row.chat, Mapping):
         return None
     return row.chat
+
+
+async def _read_row(read: HostFunction, chat_id: str, *owner: str) -> Any:
+    """Return the row of a chat, by a function of the host; None if there is none.
+
+    The host says the same of a database that reports an error (models/chats.py:1926 of
+    0.12.4), and an answer without its row keeps nothing for later turns. So it is asked
+    again.
+    """
+    row = await read(chat_id, *owner)
+    if row is None:
+        await wait_for_database(chat_id)
+        row = await read(chat_id, *owner)
+    return row
 
 
 _OTHER_ROLES = (
@@ -29396,11 +29352,8 @@ async def listed_messages(chat_id: str, *, is_own: bool) -> JsonObject:
 
 async def shown_messages(chat_id: str) -> JsonObject:
     """Return the messages of a chat of somebody else, by id, as its page shows them."""
-    chats = host_name("models.chats", "Chats")
-    row = await chats.get_chat_by_id(chat_id)
-    if row is None:  # as in `read_chat`
-        await wait_for_database(chat_id)
-        row = await chats.get_chat_by_id(chat_id)
+    read = host_name("models.chats", "Chats").get_chat_by_id
+    row = await _read_row(read, chat_id)
     return as_mapping(value_at(row.chat if row else {}, "history", "messages"))
 
 
@@ -29931,6 +29884,162 @@ async def store_tool_image(host: HostContext, user: HostUser | None, url: str) -
 
 
 # --------------------------------------------------------------------------------------
+# owui_manifold.call.models
+#
+# The models that the pipe lists.
+#
+# Only the first listing waits for the server, for a moment.
+# --------------------------------------------------------------------------------------
+
+
+_HOST_SECONDS = 15.0
+"""By then the host has stored the list for which it asked: it waits for the servers of
+its own connections, for ten seconds (AIOHTTP_CLIENT_TIMEOUT_MODEL_LIST)."""
+_HOST_PAUSES = 240
+
+OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
+
+
+class Listing(ModelList):
+    """The model list of a host, which may keep what it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._awaited: Endpoint | None = None
+        """Whose models the host gets later, because it keeps a list without them."""
+
+    def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
+        """Make the host list the models again once the server has named them.
+
+        The host keeps a list without them, so it would not ask again.
+        """
+        is_waiting = self._awaited is not None
+        self._awaited = endpoint
+        if not is_waiting:
+            connections.do_later(self._complete(connections))
+
+    async def _complete(self, connections: Connections) -> None:
+        """Wait for the models, up to an hour; then make the host ask again."""
+        for _ in range(_HOST_PAUSES):
+            await asyncio.sleep(_HOST_SECONDS)
+            endpoint = self._awaited
+            # Another list was asked for since, which is complete.
+            if endpoint is None or endpoint.account() != self._account:
+                break
+            usable = await self.usable(endpoint, connections)
+            if usable is not None and await forget_kept_models():
+                break
+        self._awaited = None
+
+
+async def list_models(
+    valves: Valves, listing: Listing, connections: Connections
+) -> dict[str, ResolvedModel]:
+    """Return the models of MODEL_ID by the names that are listed, in their order.
+
+    `auto` stands for the newest of each family that the key can use, or of each known
+    family if the server's list has no model that we know, like Azure's. Before that
+    list is known, they are a guess, so a host that keeps what is listed gets none. A
+    name that an administrator wrote stays, whatever the server lists: it fails when it
+    is used.
+    """
+    try:
+        models = named_models(valves)
+    except ResponsesError:  # the chat shows the error
+        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
+    listed = valves.model_names()
+    today = utc_today().isoformat()
+    usable = None
+    is_complete = True
+    with suppress(ResponsesError):
+        endpoint = build_endpoint(valves)
+        # No call asks for the list, so there is no token to send.
+        fetches = read_expert_json(valves.EXPERT_JSON)[0].fetch_models
+        fetches = fetches and valves.AUTH not in CALL_TOKENS
+        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
+            usable = await listing.usable(endpoint, connections)
+            if usable is None and "auto" in listed and await keeps_models():
+                is_complete = False
+                listing.complete_later(endpoint, connections)
+        elif fetches and not endpoint.serves_openai:
+            listing.refresh(endpoint, connections)  # for the contexts of its models
+    newest: list[str] = []
+    if is_complete:
+        newest = newest_models(today, usable) or newest_models(today)
+    names: list[str] = []
+    for name in listed:
+        names += newest if name == "auto" else [name]
+    return {name: resolve_model(name, models) for name in names}
+
+
+# --------------------------------------------------------------------------------------
+# owui_manifold.call.uploads
+#
+# Which files were uploaded lately, so that a chat uploads each of them once.
+# --------------------------------------------------------------------------------------
+
+
+_KEPT_SECONDS = UPLOAD_SECONDS - 3600
+"""An answer that is being written still needs the file."""
+_MAX_UPLOADS = 5000
+_FILES_AT_ONCE = 2
+"""Of a user: each is in memory twice until it is uploaded."""
+
+
+class UploadKey(NamedTuple):
+    """A file of a chat, as one account has it."""
+
+    account: str
+    user_id: str
+    chat_id: str
+    file_id: str
+    """The host's."""
+    path: str
+    """Where the host stores it: a new one if it was replaced."""
+    size: int
+    name: str
+
+
+class UploadMemory:
+    """The uploads that are still there.
+
+    Of too many, whoever has the most loses the oldest: the next request of another user
+    would name other files, which costs its prompt cache.
+
+    They are known to this process alone: another one, or a restart, uploads again.
+    """
+
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
+        self._now = now
+        self._uploads: dict[UploadKey, tuple[float, str]] = {}
+        """Until when a file is at the API, by this clock, and its id there."""
+        self._turns = WeakValueDictionary[str, asyncio.Semaphore]()
+
+    def turn(self, user_id: str) -> asyncio.Semaphore:
+        """Return what one more file of a user waits for until it may be read."""
+        return self._turns.setdefault(user_id, asyncio.Semaphore(_FILES_AT_ONCE))
+
+    def find(self, key: UploadKey) -> str:
+        """Return the API's id of a file; empty if it has to be uploaded."""
+        end, file_id = self._uploads.get(key, (0.0, ""))
+        return file_id if self._now() < end else ""
+
+    def add(self, key: UploadKey, file_id: str) -> None:
+        """Remember that a file was just uploaded."""
+        self._uploads.pop(key, None)  # it is the newest now
+        if len(self._uploads) >= _MAX_UPLOADS:
+            counts = Counter(known.user_id for known in self._uploads)
+            [(most, _)] = counts.most_common(1)
+            oldest = next(known for known in self._uploads if known.user_id == most)
+            del self._uploads[oldest]
+        self._uploads[key] = (self._now() + _KEPT_SECONDS, file_id)
+
+    def forget(self, key: UploadKey) -> None:
+        """Let the next request upload a file again."""
+        self._uploads.pop(key, None)
+
+
+# --------------------------------------------------------------------------------------
 # owui_manifold.host.threads
 #
 # Threads of each user, for tools that are not coroutines.
@@ -30056,14 +30165,9 @@ class PipeMemory(RecentTexts):
     Itself it knows which notices were shown and logged.
     """
 
-    def __init__(
-        self,
-        listed: ModelList | None = None,
-        now: Callable[[], float] = monotonic_seconds,
-    ) -> None:
-        """Start empty, but for the models that are `listed`."""
+    def __init__(self, now: Callable[[], float] = monotonic_seconds) -> None:
         super().__init__(now=now)
-        self.listed = listed or ModelList()
+        self.listed = Listing()
         self.repairs = RepairMemory(now)
         self.uploads = UploadMemory(now)
         self.threads = ToolThreads()
@@ -30098,6 +30202,14 @@ class ArrivedCall:
     def messages(self) -> list[dict[str, Any]]:
         """Those of the body; none if it has no list of them."""
         return as_list(self.body.get("messages"))
+
+    def answering_agent(self) -> AgentMode | None:
+        """Return how an agent answers; None if none does. Tasks have no agent."""
+        if self.caller.task:
+            return None
+        name = self.caller.model
+        switched = self.config.wants_agent
+        return find_agent(name, self.config.agent, is_switched=switched)
 
     def page_emitter(self) -> EventEmitter | None:
         """Return what sends events apart from the answer; None if no page shows them.
@@ -30147,6 +30259,11 @@ class Call(ArrivedCall):
         return self.config.valves
 
     @property
+    def agent_parameters(self) -> StrategyParameters | None:
+        """Those of the agent, if one answers."""
+        return self.agent.parameters if self.agent else None
+
+    @property
     def model_id(self) -> str:
         """The host's id of the model that was chosen, maybe one of its workspace."""
         return str(self.host.metadata.get("model_id") or self.caller.host_model)
@@ -30181,13 +30298,8 @@ def resolve_call(
 
     Raises InvalidRequest for unusable overrides.
     """
-    caller = arrived.caller
-    config = arrived.config
-    models = named_models(config.valves)
-    chosen = resolve_model(caller.model, models)
-    agent = None
-    if not caller.task:
-        agent = find_agent(caller.model, config.agent, is_switched=config.wants_agent)
+    models = named_models(arrived.config.valves)
+    chosen = resolve_model(arrived.caller.model, models)
     listed = arrived.memory.listed.as_listed(chosen, endpoint)
     return Call(
         **vars(arrived),
@@ -30195,7 +30307,7 @@ def resolve_call(
         endpoint=endpoint,
         models=models,
         model=answering_model(listed, endpoint),
-        agent=agent,
+        agent=arrived.answering_agent(),
     )
 
 
@@ -30635,95 +30747,6 @@ async def _user_token(arrived: ArrivedCall, endpoint: Endpoint) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_manifold.call.models
-#
-# The models that the pipe lists.
-#
-# Only the first listing waits for the server, for a moment.
-# --------------------------------------------------------------------------------------
-
-
-_HOST_SECONDS = 15.0
-"""By then the host has stored the list for which it asked: it waits for the servers of
-its own connections, for ten seconds (AIOHTTP_CLIENT_TIMEOUT_MODEL_LIST)."""
-_HOST_PAUSES = 240
-
-OPENAI_HOST = Endpoint(DEFAULT_BASE_URL, "").host
-
-
-class Listing(ModelList):
-    """The model list of a host, which may keep what it was given."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._awaited: Endpoint | None = None
-        """Whose models the host gets later, because it keeps a list without them."""
-
-    def complete_later(self, endpoint: Endpoint, connections: Connections) -> None:
-        """Make the host list the models again once the server has named them.
-
-        The host keeps a list without them, so it would not ask again.
-        """
-        is_waiting = self._awaited is not None
-        self._awaited = endpoint
-        if not is_waiting:
-            connections.do_later(self._complete(connections))
-
-    async def _complete(self, connections: Connections) -> None:
-        """Wait for the models, up to an hour; then make the host ask again."""
-        for _ in range(_HOST_PAUSES):
-            await asyncio.sleep(_HOST_SECONDS)
-            endpoint = self._awaited
-            # Another list was asked for since, which is complete.
-            if endpoint is None or endpoint.account() != self._account:
-                break
-            usable = await self.usable(endpoint, connections)
-            if usable is not None and await forget_kept_models():
-                break
-        self._awaited = None
-
-
-async def list_models(
-    valves: Valves, listing: Listing, connections: Connections
-) -> dict[str, ResolvedModel]:
-    """Return the models of MODEL_ID by the names that are listed, in their order.
-
-    `auto` stands for the newest of each family that the key can use, or of each known
-    family if the server's list has no model that we know, like Azure's. Before that
-    list is known, they are a guess, so a host that keeps what is listed gets none. A
-    name that an administrator wrote stays, whatever the server lists: it fails when it
-    is used.
-    """
-    try:
-        models = named_models(valves)
-    except ResponsesError:  # the chat shows the error
-        models = add_agents({}, read_agent_parameters(valves.AGENT_JSON)[0])
-    listed = valves.model_names()
-    today = utc_today().isoformat()
-    usable = None
-    is_complete = True
-    with suppress(ResponsesError):
-        endpoint = build_endpoint(valves)
-        # No call asks for the list, so there is no token to send.
-        fetches = read_expert_json(valves.EXPERT_JSON)[0].fetch_models
-        fetches = fetches and valves.AUTH not in CALL_TOKENS
-        if fetches and ("auto" in listed or endpoint.host == OPENAI_HOST):
-            usable = await listing.usable(endpoint, connections)
-            if usable is None and "auto" in listed and await keeps_models():
-                is_complete = False
-                listing.complete_later(endpoint, connections)
-        elif fetches and not endpoint.serves_openai:
-            listing.refresh(endpoint, connections)  # for the contexts of its models
-    newest: list[str] = []
-    if is_complete:
-        newest = newest_models(today, usable) or newest_models(today)
-    names: list[str] = []
-    for name in listed:
-        names += newest if name == "auto" else [name]
-    return {name: resolve_model(name, models) for name in names}
-
-
-# --------------------------------------------------------------------------------------
 # owui_manifold.host.http_answers
 #
 # Answers to programs over plain HTTP, in the forms that Open WebUI passes on as they are.
@@ -30950,6 +30973,7 @@ def scale_image(encoded: str) -> bytes:
 # --------------------------------------------------------------------------------------
 
 
+_KIND = "image_generation"
 _IMAGE_SWITCH = "openai_responses_images"
 """The id of the filter that draws the switch *Images by OpenAI* (owui_controls)."""
 _IMAGE_HINT = (
@@ -30964,14 +30988,17 @@ def image_hint(call: Call, model: ResolvedModel) -> str:
     It is the same whether or not the switch is on: another beginning would cost the
     prompt cache.
     """
-    kind = "image_generation"
-    meta = value_at(call.host.metadata, "model", "info", "meta")
     if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
-    if _IMAGE_SWITCH not in as_list(value_at(meta, "filterIds")):
+    filters = value_at(call.host.metadata, "model", "info", "meta", "filterIds")
+    if _IMAGE_SWITCH not in as_list(filters):
         return ""
-    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
-    return _IMAGE_HINT if is_permitted and takes_hosted_tool(model, kind) else ""
+    return _IMAGE_HINT if _may_draw(call, model) else ""
+
+
+def _may_draw(call: Call, model: ResolvedModel) -> bool:
+    """Say whether the user may turn on images, and the model takes the tool."""
+    return _KIND in call.config.permitted and takes_hosted_tool(model, _KIND)
 
 
 _IMAGES_NOWHERE = (
@@ -30993,18 +31020,16 @@ def image_notice(call: Call, model: ResolvedModel, offered: OfferedTools) -> str
     with legacy function calling it draws before it asks the model
     (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
-    kind = "image_generation"
     metadata = call.host.metadata
-    wanted = call.caller.is_open_webui and value_at(metadata, "features", kind)
+    wanted = call.caller.is_open_webui and value_at(metadata, "features", _KIND)
     if not wanted or calls_are_legacy(metadata):
         return ""
-    drawing = {kind, *TOOL_SETTINGS[kind].replaced}
+    drawing = {_KIND, *TOOL_SETTINGS[_KIND].replaced}
     if any(tool_name(tool) in drawing for tool in offered.items):
         return ""
-    is_permitted = may_change(kind, call.valves, is_admin=call.caller.is_admin)
     # Who has turned it on and does not get it is told why by others.
-    can_help = kind not in call.config.tool_kinds and takes_hosted_tool(model, kind)
-    notice = _IMAGES_ELSEWHERE if is_permitted and can_help else _IMAGES_NOWHERE
+    can_help = _KIND not in call.config.tool_kinds and _may_draw(call, model)
+    notice = _IMAGES_ELSEWHERE if can_help else _IMAGES_NOWHERE
     call.warn_once(notice)
     is_new = call.memory.first_time(f"Image: {call.caller.chat_id}")
     return notice if is_new else ""
@@ -31047,14 +31072,11 @@ async def choose_python_files(
     """
     files: dict[str, PythonFile] = {}
     reasons: dict[str, str] = {}
-    question = question_index(parts)
+    asked = {attachment.file_id for attachment in asked_files(parts)}
     attached: dict[str, Attachment] = {}
-    asked = set[str]()
-    for index, message in user_messages(parts).items():
+    for message in user_messages(parts).values():
         for attachment in message.attachments:
             attached.setdefault(attachment.file_id, attachment)
-            if index == question:
-                asked.add(attachment.file_id)
     for file_id, attachment in attached.items():
         stored = await readable_file(file_id, user)
         if stored is None:
@@ -31353,11 +31375,10 @@ def _location(setting: str | Mapping[str, str]) -> dict[str, str]:
 
 
 def called_tools(
-    body: JsonObject,
+    config: Config,
     model: ResolvedModel,
-    expert: PipeExpertKeys,
-    log: Callable[[str], object] = ignore_report,
-    rules: ApprovalRules = (),
+    body: JsonObject,
+    log: Callable[[str], object],
 ) -> list[Item]:
     """Return the host's tools of a chat, then those that filters added.
 
@@ -31365,7 +31386,7 @@ def called_tools(
     a name.
     """
     specs = given_tools(body)
-    strict = expert.strict_tool_calling
+    strict = config.expert.strict_tool_calling
     known: tuple[list[Item], list[str]] | None = None
     with suppress(TypeError, ValueError, RecursionError):  # no JSON, or too deep
         text = compact_json(specs)
@@ -31375,7 +31396,7 @@ def called_tools(
     for line in log_lines:
         log(line)
     taken = [tool for tool in tools if _takes_kind(model, tool["type"])]
-    return [put_under_rules(tool, rules) for tool in taken]
+    return [put_under_rules(tool, config.approval_rules) for tool in taken]
 
 
 _MAX_REMEMBERED = 50_000
@@ -31846,12 +31867,9 @@ def offered_tools(call: Call, model: ResolvedModel) -> OfferedTools:
     """Return the tools that a model is offered, and the choice among them."""
     repairs = learned_repairs(call, model.id)
     hosted, replaced = hosted_tools(call.config, model, repairs)
-    config = call.config
     called: Sequence[Item] = ()
     if not model.research:
-        called = called_tools(
-            call.body, model, config.expert, call.log.warn, config.approval_rules
-        )
+        called = called_tools(call.config, model, call.body, call.log.warn)
     builtin = {name for name in call.host.tools if call.host.is_builtin(name)}
     choice = call.body.get("tool_choice")
     offered = offer_tools(choice, hosted, called, replaced, builtin)
@@ -32062,17 +32080,14 @@ def _reduce_text(words: str, text: RetrievedText) -> str:
         before, _, after = words.rpartition(text.with_template)
         if text.kept:
             return f"{before}{text.kept_with_template}{after}"
+        # The host puts a line break between the text and the question.
         if before.endswith("\n"):
-            return f"{before[:-1]}{after}"
-        return f"{before}{after.removeprefix(_NEW_LINE)}"
+            return before[:-1] + after
+        return before + after.removeprefix("\n")
     if text.sources and text.sources in words:
         before, _, after = words.rpartition(text.sources)
         return f"{before}{text.kept}{after}"
     return words
-
-
-_NEW_LINE = "\n"
-"""The host puts one between the text and the question."""
 
 
 # --------------------------------------------------------------------------------------
@@ -32469,11 +32484,13 @@ def without_large_files(
     match result:
         case str() if result[:5].lower() == "data:":
             return _why_left_out(_is_large_url(result), numbers) or result
+        case (
+            {"type": "image" | "audio", "data": str(encoded)}
+            | {"type": "image" | "audio", "blob": str(encoded)}
+            | {"type": "resource", "resource": {"blob": str(encoded)}}
+        ) if encoded and (why := _why_left_out(_is_large(encoded), numbers)):
+            return {"type": "text", "text": why}
         case dict():
-            encoded = _file_of(result)
-            why = encoded and _why_left_out(_is_large(encoded), numbers)
-            if why:
-                return {"type": "text", "text": why}
             return {
                 key: without_large_files(row, levels - 1, numbers)
                 for key, row in result.items()
@@ -32484,18 +32501,6 @@ def without_large_files(
             rows = [without_large_files(row, levels - 1, numbers) for row in result]
             return tuple(rows)
     return result
-
-
-def _file_of(row: JsonObject) -> str:
-    """Return the bytes in base64 of what an MCP server sends; empty for no file."""
-    match row:
-        case {"type": "image" | "audio", "data": str(encoded)}:
-            return encoded
-        case {"type": "image" | "audio", "blob": str(encoded)}:
-            return encoded
-        case {"type": "resource", "resource": {"blob": str(encoded)}}:
-            return encoded
-    return ""
 
 
 def _why_left_out(is_large: bool, numbers: Iterator[int]) -> str:
@@ -32981,7 +32986,7 @@ async def build_chat_request(call: Call) -> Prepared:
         request=with_cache_comparison(call, request, stored),
         limits=chat_limits(
             run_limits(call.config.expert, model),
-            call.agent.parameters if call.agent else None,
+            call.agent_parameters,
             chosen_tags(call.host.metadata),
         ),
         toolset=chat_toolset(call, tools),
@@ -33016,22 +33021,16 @@ async def _read_chat(call: Call, keys: ChatKeys, size: int) -> tuple[Chat, str]:
         model_prompt = await model_system_prompt(
             call.model_id, call.caller.user_id, call.host.metadata
         )
-    agent = call.agent.parameters if call.agent else None
-    detail = call.valves.IMAGE_DETAIL
-    has_wish = bool(call.host.metadata.get("regeneration_message_id"))
     takes_back = takes_back_thoughts(call.caller, call.endpoint)
-    with_thoughts = takes_back and call.valves.remembers_reasoning()
-
-    def parse() -> Chat:
-        return parse_chat(
-            call.messages,
-            keys.sign,
-            agent,
-            detail,
-            has_wish=has_wish,
-            with_thoughts=with_thoughts,
-        )
-
+    parse = partial(
+        parse_chat,
+        call.messages,
+        keys.sign,
+        call.agent_parameters,
+        call.valves.IMAGE_DETAIL,
+        has_wish=bool(call.host.metadata.get("regeneration_message_id")),
+        with_thoughts=takes_back and call.valves.remembers_reasoning(),
+    )
     chat = await run_work(size, parse)
     if not tells:
         return chat, ""
@@ -33202,7 +33201,7 @@ def _first_fields(
     if verbosity:
         body["text"] = {**as_mapping(body.get("text")), "verbosity": verbosity}
     settings = request_settings(call, tools, model)
-    agent = call.agent.parameters if call.agent else None
+    agent = call.agent_parameters
 
     def build(given: JsonObject) -> ResponsesRequest:
         return build_fields(model, given, settings, agent, is_empty=not chat.parts)
@@ -33566,13 +33565,13 @@ def report_end(
     if ended.usages and took.cost is not None:
         source = _source_of_cost(prepared, ended.usages)
         call.log.line("DEBUG", f"cost {format_money(took.cost.dollars)}: {source}")
-    shown = took if call.valves.SHOW_COST else took._replace(cost=None)
+    shown = shown_to_user(call, took)
     report = AnswerReport(
         cost=shown.cost if ended.usages else None,
         usage_note=_usage_note(prepared, ended),
         window_share=took.window_share,
     )
-    if call.agent and prepared.toolset:
+    if call.agent:
         log_metadata(call.log, took)
         report = report._replace(
             rounds=took.rounds, tool_calls=took.tool_calls, metadata=shown.wire()
@@ -33647,22 +33646,25 @@ def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetada
     )
 
 
+def shown_to_user(call: Call, took: RunMetadata) -> RunMetadata:
+    """Return what the user is shown of what a run took."""
+    return took if call.valves.SHOW_COST else took._replace(cost=None)
+
+
 def report_refusal(arrived: ArrivedCall, error: Exception) -> RunMetadata | None:
     """Log what an agent's answer took that was refused before its run, and return it.
 
     None if no agent was to answer, or if something else went wrong.
     """
-    if arrived.caller.task:
-        return None
-    config = arrived.config
-    name = arrived.caller.model
-    agent = find_agent(name, config.agent, is_switched=config.wants_agent)
+    agent = arrived.answering_agent()
     if agent is None:
         return None
+    config = arrived.config
     overrides: Mapping[str, ResolvedModel] = {}
     with suppress(InvalidRequest):  # it may be what refused the answer
         overrides = named_models(config.valves)
-    model = resolve_model(answering_name(name, config.agent), overrides)
+    name = answering_name(arrived.caller.model, config.agent)
+    model = resolve_model(name, overrides)
     return log_refusal(arrived.log, agent.strategy, model.id, error)
 
 
@@ -33863,7 +33865,7 @@ class WaitingLines:
         """Show a line if the silence is long enough; look again later."""
         silent = max(0.0, self._loop.time() - self._since)
         if silent >= self._due:
-            minutes = int(self._due // 60)
+            minutes = int(self._due // _MINUTE)
             length = f"{minutes} min" if minutes else f"{self._due:.0f} s"
             self._show(_SILENT.format(length))
             self._due = (minutes + 1) * _MINUTE
@@ -33925,7 +33927,6 @@ _STOPPED = Ending("cancelled")
 async def run_agent(
     prepared: Prepared,
     agent: AgentMode,
-    toolset: Toolset,
     limits: Limits,
     connections: Connections,
     spending: Spending,
@@ -33936,7 +33937,7 @@ async def run_agent(
     """
     attempts = Attempts(prepared.call.endpoint, connections, limits)
     provider = MergingProvider(attempts)
-    rounds = run_rounds(prepared.request, provider, toolset, spending)
+    rounds = run_rounds(prepared.request, provider, prepared.toolset, spending)
     texts = IntermediateTexts(are_shown=agent.parameters.emit_intermediate_thoughts)
     has_ended = False
     try:
@@ -33959,8 +33960,7 @@ async def run_agent(
             log_metadata(call.log, took)
             emit = call.page_emitter()
             if emit:
-                told = took if call.valves.SHOW_COST else took._replace(cost=None)
-                chunk = metadata_chunk(told)
+                chunk = metadata_chunk(shown_to_user(call, took))
                 connections.do_later(emit(chunk["event"]))
 
 
@@ -34122,14 +34122,14 @@ def counted_run(
     """Return the events of a run; with an account it is counted and observed."""
     call = prepared.call
     request = prepared.request
-    toolset = prepared.toolset
     account = call.account
     counts = _RunCounts(prepared, account) if account else None
     if counts:
         limits = counts.told_by(limits)
-    if call.agent and toolset:
-        events = run_agent(prepared, call.agent, toolset, limits, connections, spending)
+    if call.agent:
+        events = run_agent(prepared, call.agent, limits, connections, spending)
     else:
+        toolset = prepared.toolset
         events = run(request, call.endpoint, connections, limits, toolset, spending)
     if account and counts:
         events = counts.watch(events)
@@ -34575,6 +34575,7 @@ class ArtifactStore:
         links: dict[str, str] = {}
         deadlines = Deadlines(self._fetch_timeouts)
         shown_ids = {entry["id"] for entry in self._entries.values() if entry}
+        named = container_addresses(text)
         for citation in citations:
             # Without a directory. A path may have millions of parts; `pathlib` would make
             # an object of each.
@@ -34584,7 +34585,7 @@ class ArtifactStore:
             if isinstance(entry, str):
                 notes.append(f"*{as_plain_markdown(entry)}*")
                 continue
-            addresses = container_addresses(text, name)
+            addresses = named.get(name, [])
             for address in addresses:
                 links[address] = str(entry["url"])
             is_image = entry["type"] == "image"
@@ -34937,7 +34938,7 @@ async def setup_findings(call: Call) -> list[Finding]:
         missing = await missing_task_models(call.host.request)
     except Exception as error:
         reason = f"Open WebUI could not list them ({describe_exception(error)})."
-        return [*findings, assess("Filters", "", reason)]
+        return [*findings, Finding("Filters", reason, "Problem")]
     if version:
         findings.append(Finding("Version", f"{version}."))
     works = "Those that are installed work with this version of the pipe."
@@ -34945,10 +34946,9 @@ async def setup_findings(call: Call) -> list[Finding]:
     if missing:
         gone = (
             f"Open WebUI has no {', '.join(missing)}, so tasks use the models that "
-            "clients name."
+            "clients name. Choose others in Open WebUI's settings."
         )
-        advice = "Choose others in Open WebUI's settings."
-        findings.append(assess("Open WebUI's task models", "", gone, advice))
+        findings.append(Finding("Open WebUI's task models", gone, "Problem"))
     return findings
 
 
@@ -35099,7 +35099,7 @@ async def _findings(
     for number, call in enumerate(endpoints, 1):
         what = f"Entry {number} of ENDPOINTS_JSON"
         if isinstance(call, str):
-            yield assess(what, "", call)
+            yield Finding(what, call, "Problem")
             continue
         works = f"{call.model.name} answers at {call.endpoint.host}."
         yield assess(what, works, await _problem(call, connections))
@@ -35117,7 +35117,7 @@ async def _model_list_finding(call: Call, connections: Connections) -> Finding:
     except ResponsesError as error:
         what = "The list of models"
         if error.status in LISTS_NOTHING:
-            return assess(what, "The model's server lists no models.", "")
+            return Finding(what, "The model's server lists no models.")
         message = error_message(error, call.config.shell)
         return Finding(what, call.endpoint.name_server(message), "Warning")
     missing: dict[str, None] = {}
@@ -35128,7 +35128,7 @@ async def _model_list_finding(call: Call, connections: Connections) -> Finding:
     if missing:
         text = _UNLISTED.format(", ".join(missing))
         return Finding("The key", text, "Warning")
-    return assess("The key", "It is accepted for all listed models.", "")
+    return Finding("The key", "It is accepted for all listed models.")
 
 
 async def _problem(call: Call, connections: Connections, **fields: Any) -> str:
@@ -35403,12 +35403,12 @@ class Pipe:
         """Open and start nothing: the host creates a Pipe at every upload."""
         self.valves = self.Valves()
         self._connections = Connections()
-        self._listing = Listing()
-        self._memory = PipeMemory(self._listing)
+        self._memory = PipeMemory()
 
     async def pipes(self) -> list[dict[str, str]]:
         """Return the models to list."""
-        models = await list_models(self.valves, self._listing, self._connections)
+        listing = self._memory.listed
+        models = await list_models(self.valves, listing, self._connections)
         return [{"id": name, "name": model.name} for name, model in models.items()]
 
     async def pipe(  # noqa: PLR0913, PLR0917 - the host passes these, by name
@@ -35461,10 +35461,10 @@ class Pipe:
         )
         if permitted is not metadata:
             call.note_left_out({"web_search": "no permission for web search"})
-        if call.caller.streams:
+        if caller.streams:
             chunks = self._stream(call, fault)
-            return chunks if call.caller.has_page else event_stream(chunks)
-        answer = self._do_task if call.caller.task else self._complete
+            return chunks if caller.has_page else event_stream(chunks)
+        answer = self._do_task if caller.task else self._complete
         result = await answer(call, fault)
         return whole_characters(result) if isinstance(result, dict) else result
 
@@ -35476,15 +35476,16 @@ class Pipe:
         Nothing is raised: the host would drop the text that was shown
         (docs/reference/open-webui.md, "Errors and Stop").
         """
+        caller = call.caller
         failed = True
         has_waited = False  # for the database, just before the last chunk
         view: NativeRenderer | ChunkRenderer
-        if call.caller.has_page:
+        if caller.has_page:
             # A channel shows no status lines.
-            view = _page_view(has_status_lines=not call.caller.is_in_channel)
+            view = _page_view(has_status_lines=not caller.is_in_channel)
         else:
-            view = client_view(call.caller)
-        stored = StoredOutput(call.caller.chat_id, call.caller.message_id)
+            view = client_view(caller)
+        stored = StoredOutput(caller.chat_id, caller.message_id)
         try:
             async with aclosing(await self._answer(call, fault)) as events:
                 async for event in events:
@@ -35495,19 +35496,19 @@ class Pipe:
                         # An event the host writes into the message when it reads it.
                         has_waited = "event" in chunk
                         if not has_waited:
-                            yield readable_chunk(chunk, call.caller)
+                            yield readable_chunk(chunk, caller)
                             continue
-                        await _wait_to_store(call.caller)
+                        await _wait_to_store(caller)
                         async with stored.lock:
-                            yield readable_chunk(chunk, call.caller)
+                            yield readable_chunk(chunk, caller)
                     if (
                         isinstance(event, ToolOutput)
-                        and call.caller.may_have_row
+                        and caller.may_have_row
                         and isinstance(view, NativeRenderer)
-                        and not view.shown.has_open_calls
+                        and not view.output.has_open_calls
                     ):
                         # A server that is killed then loses nothing older than a second.
-                        stored.save_soon(view.shown.items)
+                        stored.save_soon(view.output.items)
                     if isinstance(event, RunDone):
                         failed = event.ending.is_failure
         except Exception as error:
@@ -35516,16 +35517,15 @@ class Pipe:
             message = report_exception(call.log, error, PIPE_SHELL)
             has_waited = False
             client = view if isinstance(view, ChunkRenderer) else None
-            caller = call.caller
             for chunk in failure_chunks(caller, message, error, metadata, client):
                 yield chunk
         finally:
             stored.cancel()
-        shows_log = call.config.shows_log and call.caller.reads_reasons
-        if failed and shows_log and call.caller.has_page:
+        shows_log = call.config.shows_log and caller.reads_reasons
+        if failed and shows_log and caller.has_page:
             yield source_chunk("Log of this answer", call.log.text())
         if not has_waited:
-            await _wait_to_store(call.caller)
+            await _wait_to_store(caller)
 
     async def _complete(self, call: ArrivedCall, fault: Exception | None) -> Any:
         """Return the whole answer at once, with the output items for the host.
@@ -35534,24 +35534,24 @@ class Pipe:
         failure, with what there is of an answer: with status 200 it would be taken for a
         whole one.
         """
+        caller = call.caller
         emit = call.page_emitter()
-        has_lines = emit is not None and not call.caller.is_in_channel
+        has_lines = emit is not None and not caller.is_in_channel
         view = _page_view(has_status_lines=has_lines)
         try:
             events = await self._answer(call, fault)
-            ended = await self._watch(events, view, emit)
+            ended = await _watch(events, view, emit)
         except Exception as error:
             metadata = report_refusal(call, error)
             message = report_exception(call.log, error, PIPE_SHELL)
             if metadata and emit:
                 await emit(metadata_chunk(metadata)["event"])
-            result = whole_failure(call.caller, message, error, metadata)
-            if call.caller.is_open_webui:
-                await _wait_to_store(call.caller)
+            result = whole_failure(caller, message, error, metadata)
+            if caller.is_open_webui:
+                await _wait_to_store(caller)
                 return result
             response = failure_response()
             return failed_answer(response, result, exception_status(error), {})
-        caller = call.caller
         await _wait_to_store(caller)
         if caller.is_open_webui:
             has_advice = bool(view.advice)
@@ -35575,7 +35575,7 @@ class Pipe:
         text = ""
         try:
             events = await self._answer(call, fault)
-            ended = await self._watch(events, _page_view())
+            ended = await _watch(events, _page_view())
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
@@ -35643,36 +35643,36 @@ class Pipe:
             )
         return answer_events(prepared, self._connections)
 
-    async def _watch(
-        self,
-        events: AsyncGenerator[AnswerEvent, None],
-        view: NativeRenderer,
-        emit: EventEmitter | None = None,
-    ) -> RunDone:
-        """Read `events` and return their end; the `view` has the items for the host.
 
-        What only a page shows, like a status or a source, is emitted meanwhile.
-        """
-        ended = RunDone(CUT)
-        messages = OpenMessages()
-        async with aclosing(events):
-            async for event in events:
-                messages.note(event)
-                whole: list[AnswerEvent] = [event]
-                if isinstance(event, RunDone):
-                    ended = event
-                    if event.ending.is_failure:
-                        # A stream's reader has the text of messages that were cut; a
-                        # whole answer has only what ended.
-                        cut = messages.end()
-                        items = [end.item for end in cut]
-                        ended = event._replace(output=(*event.output, *items))
-                        whole = [*cut, ended]
-                for shown in whole:
-                    for chunk in view.render(shown):
-                        if emit and "event" in chunk:
-                            await emit(chunk["event"])
-        return ended
+async def _watch(
+    events: AsyncGenerator[AnswerEvent, None],
+    view: NativeRenderer,
+    emit: EventEmitter | None = None,
+) -> RunDone:
+    """Read `events` and return their end; the `view` has the items for the host.
+
+    What only a page shows, like a status or a source, is emitted meanwhile.
+    """
+    ended = RunDone(CUT)
+    messages = OpenMessages()
+    async with aclosing(events):
+        async for event in events:
+            messages.note(event)
+            whole: list[AnswerEvent] = [event]
+            if isinstance(event, RunDone):
+                ended = event
+                if event.ending.is_failure:
+                    # A stream's reader has the text of messages that were cut; a
+                    # whole answer has only what ended.
+                    cut = messages.end()
+                    items = [end.item for end in cut]
+                    ended = event._replace(output=(*event.output, *items))
+                    whole = [*cut, ended]
+            for shown in whole:
+                for chunk in view.render(shown):
+                    if emit and "event" in chunk:
+                        await emit(chunk["event"])
+    return ended
 
 
 def _page_view(*, has_status_lines: bool = True) -> NativeRenderer:

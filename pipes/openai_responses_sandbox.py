@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.8.0
+version: 1.9.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -1736,6 +1736,8 @@ class SharedLimits(NamedTuple):
     idle_seconds: float = 3600.0
 
 
+WRITABLE_FOLDERS = ("/work", "/tmp")
+"""Each may hold `disk` bytes."""
 NOBODY_UID = 65534
 """The user that runs are handed to; the kernel gives it no rights at all."""
 RUN_ENVIRONMENT = {"HOME": "/tmp", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
@@ -1804,7 +1806,6 @@ class SandboxBackend(Protocol):
 _INODE_BYTES = 2560
 """What an empty file or folder costs the kernel at most (measured with Linux 6.18); bwrap
 has no option that limits their number."""
-_WRITABLE_FOLDERS = ("work", "tmp")
 _MEMORY_FIELDS = ("RssAnon:", "RssShmem:", "VmSwap:", "VmPTE:")
 """What a process holds of memory; the pages of files could be dropped at any time. The
 last is what the kernel keeps to find the pages: a mapping far from others takes two
@@ -1903,9 +1904,9 @@ def _measure_root(root: str) -> int:
         size += memory
     size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
     size += entries * _HELD_ENTRY_BYTES
-    for name in _WRITABLE_FOLDERS:  # what files need in addition to their content
+    for name in WRITABLE_FOLDERS:  # what files need in addition to their content
         with suppress(FileNotFoundError):
-            filesystem = os.statvfs(f"{root}/{name}")
+            filesystem = os.statvfs(f"{root}{name}")
             size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
 
@@ -2065,7 +2066,7 @@ class BubblewrapBackend:
         }
         for path in sorted(hidden):
             yield from ("--tmpfs", str(path), "--remount-ro", str(path))
-        for name in ("/work", "/tmp"):
+        for name in WRITABLE_FOLDERS:
             yield from ("--size", str(limits.disk), "--tmpfs", name)
         if self._packages:
             yield from ("--ro-bind", self._packages, "/packages")
@@ -2312,7 +2313,7 @@ _CLIENT_EXIT_SECONDS = 1.0
 _ISOLATED_RUN = (
     "run --rm --interactive --pull never --network none --read-only --cap-drop ALL "
     "--security-opt no-new-privileges --ipc none --log-driver none --hostname sandbox "
-    "--workdir /work --ulimit core=1:1"
+    "--workdir /work"
 )
 
 
@@ -2363,14 +2364,13 @@ class ContainerBackend:
         if self._packages:
             command += ["--volume", f"{self._packages}:/packages:ro"]
         # Files in a tmpfs count as memory here.
-        rooms = {"/work": limits.disk, "/tmp": limits.disk}
-        memory = str(limits.memory + sum(rooms.values()))
+        memory = str(limits.memory + len(WRITABLE_FOLDERS) * limits.disk)
         command += ["--user", f"{NOBODY_UID}:{NOBODY_UID}"]
         command += ["--pids-limit", str(limits.processes + 1)]
         command += ["--memory", memory, "--memory-swap", memory]
-        for folder, size in rooms.items():
-            options = f"rw,exec,nosuid,nodev,size={size},mode=700"
-            owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+        options = f"rw,exec,nosuid,nodev,size={limits.disk},mode=700"
+        owner = f"uid={NOBODY_UID},gid={NOBODY_UID}"
+        for folder in WRITABLE_FOLDERS:
             command += ["--tmpfs", f"{folder}:{options},{owner}"]
         for variable, value in RUN_ENVIRONMENT.items():
             command += ["--env", f"{variable}={value}"]
@@ -2850,9 +2850,13 @@ def set_limits(limits: dict) -> None:
         ("SIGPENDING", 64),
         ("MSGQUEUE", 0),
         ("MEMLOCK", 0),
+        ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
         kind = getattr(resource, "RLIMIT_" + name)
-        _, hard_limit = resource.getrlimit(kind)
+        try:
+            _, hard_limit = resource.getrlimit(kind)
+        except OSError:  # the last one is set already, and the filter keeps it
+            continue
         lowest = limit
         if hard_limit != resource.RLIM_INFINITY:
             lowest = min(limit, hard_limit)
@@ -2923,7 +2927,17 @@ def main() -> int:
         before.pop(answer["given"], None)  # it is handed out as if it were new
     elif not writes or "refused" in answer:
         return send(target, answer)
-    return send(target, answer, survey_changes(answer, before, request["limits"]))
+    limits = request["limits"]
+    try:
+        survey = Survey(limits)
+    except (Refused, OSError) as error:
+        return send(target, {**answer, "unkept": str(error)})
+    changed = survey.changed(before)
+    returned = limits["returned_files"]
+    answer["dropped"] = survey.dropped[:MAX_DROPPED]
+    answer["changed"] = changed[:returned]
+    answer["not_shown"] = len(changed[returned:])
+    return send(target, answer, survey)
 
 
 def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
@@ -2937,20 +2951,6 @@ def run_operation(operation: Callable[[dict], dict], request: dict) -> dict:
         return {"refused": "The file is not text."}
     except ValueError:
         return {"refused": "That is no path."}
-
-
-def survey_changes(answer: dict, before: dict, limits: dict) -> "Survey | None":
-    try:
-        survey = Survey(limits)
-    except (Refused, OSError) as error:
-        answer["unkept"] = str(error)
-        return None
-    changed = survey.changed(before)
-    returned = limits["returned_files"]
-    answer["dropped"] = survey.dropped[:MAX_DROPPED]
-    answer["changed"] = changed[:returned]
-    answer["not_shown"] = len(changed[returned:])
-    return survey
 
 
 def send(target: BufferedWriter, answer: dict, survey: "Survey | None" = None) -> int:
@@ -3402,7 +3402,7 @@ class _WorkspaceRoot:
             with suppress(OSError):  # in use, or another server has just removed it
                 if folder.lstat().st_uid == os.geteuid():
                     lock = lock_folder(folder)
-                    shutil.rmtree(folder, ignore_errors=True)
+                    remove_folder(folder)
                     os.close(lock)
         made = Path(tempfile.mkdtemp(prefix="new-", dir=parent))
         self._lock = lock_folder(made)
@@ -4151,7 +4151,8 @@ class SandboxTools:
         async with self._probe_lock:
             is_due = self._sandbox is None and loop.time() >= self._next_probe
             if is_due and not self._is_closed:
-                backends = await self._prepare_backends()
+                await self._install_packages()
+                backends = self._make_backends(str(self._packages_folder or ""))
                 of_no_chat = WorkspaceKey("", "")
                 async with self._workspaces.acquire(of_no_chat) as workspace:
                     with workspace.open_spool() as spool:
@@ -4159,18 +4160,16 @@ class SandboxTools:
                 self._next_probe = loop.time() + _PROBE_PAUSE_SECONDS
         return self._sandbox
 
-    async def _prepare_backends(self) -> Iterable[SandboxBackend]:
+    async def _install_packages(self) -> None:
         """Install the packages, once; the first use has to wait for it."""
-        if self._packages_folder is not None:
-            return self._make_backends(str(self._packages_folder))
-        if not self._wheels:
-            return self._make_backends("")
+        if self._packages_folder is not None or not self._wheels:
+            return
         try:
             folder = await self._workspaces.install(Path(self._wheels))
         except (OSError, BadZipFile) as error:
             problem = f"The wheels of SANDBOX_OPTIONS cannot be installed: {error}"
             self._report("wheels", problem)
-            return self._make_backends("")
+            return
         self._problems.pop("wheels", None)
         self._packages_folder = folder
         packages = sorted(
@@ -4180,7 +4179,6 @@ class SandboxTools:
         for python in find_interpreters():
             command = (str(python), "-I", "-m", "compileall", "-qq", str(folder))
             self._compiling.append(await start_process(*command, env={}))
-        return self._make_backends(str(folder))
 
     async def _probe_backends(
         self, backends: Iterable[SandboxBackend], spool: Path

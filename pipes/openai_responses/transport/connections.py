@@ -14,7 +14,6 @@ from collections.abc import AsyncIterator, Awaitable, Coroutine, Iterator, Mappi
 from contextlib import asynccontextmanager, closing, contextmanager, suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
@@ -44,7 +43,6 @@ from openai_responses.errors import (
     read_api_error,
     read_error_body,
 )
-from openai_responses.items import inner_parts
 from openai_responses.json_input import (
     FINITE_NUMBERS,
     MAX_JSON_BYTES,
@@ -636,17 +634,14 @@ async def _encode(payload: JsonObject) -> bytearray:
             await asyncio.sleep(0)
             body += b", "
         some = items[start : start + _ITEMS_AT_ONCE]
-        parts = chain.from_iterable(map(inner_parts, some))
-        # Of a large document it would hold more copies.
-        if not any("file_data" in part or "image_url" in part for part in parts):
-            with suppress(ValueError):  # a lone surrogate
-                body += memoryview(compact_json(some))[1:-1]
-                continue
-        text = _JSON.encode(some)
-        last = len(text) - 1  # without its brackets
-        for begin in range(1, last, _CHARACTERS_AT_ONCE):
-            piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
-            body += piece.encode(errors="replace")
+        try:
+            body += memoryview(compact_json(some))[1:-1]
+        except ValueError:
+            text = _JSON.encode(some)
+            last = len(text) - 1  # without its brackets
+            for begin in range(1, last, _CHARACTERS_AT_ONCE):
+                piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
+                body += piece.encode(errors="replace")
     body += whole[end:]
     return body
 
