@@ -14847,17 +14847,14 @@ async def _encode(payload: JsonObject) -> bytearray:
             await asyncio.sleep(0)
             body += b", "
         some = items[start : start + _ITEMS_AT_ONCE]
-        parts = chain.from_iterable(map(inner_parts, some))
-        # Of a large document it would hold more copies.
-        if not any("file_data" in part or "image_url" in part for part in parts):
-            with suppress(ValueError):  # a lone surrogate
-                body += memoryview(compact_json(some))[1:-1]
-                continue
-        text = _JSON.encode(some)
-        last = len(text) - 1  # without its brackets
-        for begin in range(1, last, _CHARACTERS_AT_ONCE):
-            piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
-            body += piece.encode(errors="replace")
+        try:
+            body += memoryview(compact_json(some))[1:-1]
+        except ValueError:
+            text = _JSON.encode(some)
+            last = len(text) - 1  # without its brackets
+            for begin in range(1, last, _CHARACTERS_AT_ONCE):
+                piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
+                body += piece.encode(errors="replace")
     body += whole[end:]
     return body
 
