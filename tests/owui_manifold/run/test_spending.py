@@ -774,10 +774,11 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         await asyncio.Event().wait()
 
     async def weather(city: str) -> str:
-        return "rain " * 8_000
+        return "rain " * 4_000
 
     body = chat("Hi", tools=[TOOL])
-    async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
+    both = response_of(CALLED, calling("get_weather", 2))
+    async with Upstream(in_turn(both, wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
         await asked.wait()
