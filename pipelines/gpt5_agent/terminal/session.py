@@ -131,7 +131,6 @@ class Session:
                 origin,
                 event.notes,
                 self._request.sign,
-                continues=event.continues,
             ),
         }
         calls = [chat_tool_call(item) for item in items if is_call(item)]
