@@ -18,7 +18,7 @@ from aiohttp import web
 import demo
 import tour
 from agents.desk import METADATA, Desk, question_messages
-from agents.sample import SIMULATORS, host_tool
+from agents.sample import SIMULATORS, WeatherTool, host_tool
 from calls.outcomes import body_of, plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
@@ -486,7 +486,9 @@ async def test_chunks_of_a_program_have_one_head(
     answer = await desk.asked(question_messages(word), None)
     read = await asyncio.to_thread(list, answer)
 
-    pieces = read[: read.index("data: [DONE]")]  # a busy machine may send a sign after it
+    pieces = read[
+        : read.index("data: [DONE]")
+    ]  # a busy machine may send a sign after it
     fields = ("id", "object", "created", "model")
     heads = [[piece.get(field) for field in fields] for piece in pieces]
     if "error" in pieces[-1]:
@@ -601,3 +603,23 @@ async def test_programs_do_not_share_a_folder_of_files(
         await desk.result("sim:short", metadata)
 
     assert len(set(keys)) == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"),
+    [(METADATA, "set OPEN_WEBUI_URL"), ({}, "not a chat of Open WebUI")],
+)
+async def test_file_of_a_tool_is_stored_for_a_chat_alone(
+    ids: Json, why: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program's user has an account, too, in which nobody would look for it."""
+    blob = {"type": "blob", "data": b"a", "name": "a.bin"}
+
+    @asynccontextmanager
+    async def lend(*_: object) -> AsyncIterator[OwnToolOffer]:
+        yield OwnToolOffer((WeatherTool(result=[blob]),))
+
+    monkeypatch.setattr(OwnToolPool, "lend_tools", lend)
+    await desk.result("sim:tool", {**ids, "user_id": "u-1"})
+
+    assert why in str(desk.sim.requests[-1].body["input"])
