@@ -178,13 +178,15 @@ def ask_pipeline(pipeline: Pipeline, number: int) -> None:
     new = f"{number:03}" + "x" * LONG
     messages = [{"role": "user", "content": f"{new} sim:short"}]
     body: Json = {"model": new, "messages": messages, "stream": True, "user": {}}
-    metadata = {"chat_id": new, "message_id": new, "files": [{"id": new, "name": new}]}
+    ids = {"chat_id": new, "message_id": new, "user_id": new}
+    metadata = {**ids, "files": [{"id": new, "name": new}]}
     user = {"id": new, "name": new}
     context = asyncio.run(pipeline.inlet({**body, "metadata": metadata}, user))
     del context["metadata"]
     context |= {new: new, "reasoning_effort": new, "agent_model": new}
     for _ in pipeline.pipe(None, "gpt5_function_calling", messages, context):
         pass
+    pipeline._bridge.run(asyncio.sleep(0))  # then it has noted the end
 
 
 async def ask_filter(filter_: Filter, number: int) -> None:

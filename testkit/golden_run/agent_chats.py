@@ -174,12 +174,16 @@ def _consent(question: Json) -> str:
 
 
 def answer_questions(questions: Sequence[Json], choose: Callable[[Json], str]) -> str:
-    """Return the options that somebody chose by their labels (utils/ask_user.py)."""
+    """Return the options that somebody chose by their labels (utils/ask_user.py).
+
+    A label that no option has was made up by a client.
+    """
     answers = {}
     for question in questions:
         labels = [option["label"] for option in question["options"]]
-        index = labels.index(choose(question))
-        option = question["options"][index]
+        chosen = choose(question)
+        index = labels.index(chosen) if chosen in labels else 0
+        option = {**question["options"][index], "label": chosen}
         answers[question["id"]] = {"type": "option", "option_index": index, **option}
     return json.dumps({"status": "answered", "answers": answers})
 

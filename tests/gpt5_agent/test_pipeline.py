@@ -18,7 +18,7 @@ from aiohttp import web
 import demo
 import tour
 from agents.desk import METADATA, Desk, question_messages
-from agents.sample import SIMULATORS, host_tool
+from agents.sample import SIMULATORS, WeatherTool, host_tool
 from calls.outcomes import body_of, plain_text
 from calls.valves import expert
 from gpt5_agent.pipeline import Pipeline, _is_from_inlet
@@ -116,13 +116,16 @@ async def test_context_of_another_user_names_nobody(desk: Desk) -> None:
     assert "safety_identifier" not in desk.sim.requests[-1].body
 
 
-async def test_more_answers_may_wait_at_once(desk: Desk) -> None:
-    """The server's own forty threads would be one for each stream."""
+@pytest.mark.parametrize("threads", [40, 1000])
+async def test_more_answers_may_wait_at_once(threads: int, desk: Desk) -> None:
+    """The server's own forty threads would be one for each stream; it may have more."""
     from anyio.to_thread import current_default_thread_limiter
+
+    current_default_thread_limiter().total_tokens = threads
 
     await desk.pipeline.on_startup()
 
-    assert current_default_thread_limiter().total_tokens >= 100
+    assert current_default_thread_limiter().total_tokens >= max(threads, 100)
 
 
 @pytest.mark.parametrize(
@@ -600,3 +603,23 @@ async def test_programs_do_not_share_a_folder_of_files(
         await desk.result("sim:short", metadata)
 
     assert len(set(keys)) == 3
+
+
+@pytest.mark.parametrize(
+    ("ids", "why"),
+    [(METADATA, "set OPEN_WEBUI_URL"), ({}, "not a chat of Open WebUI")],
+)
+async def test_file_of_a_tool_is_stored_for_a_chat_alone(
+    ids: Json, why: str, desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program's user has an account, too, in which nobody would look for it."""
+    blob = {"type": "blob", "data": b"a", "name": "a.bin"}
+
+    @asynccontextmanager
+    async def lend(*_: object) -> AsyncIterator[OwnToolOffer]:
+        yield OwnToolOffer((WeatherTool(result=[blob]),))
+
+    monkeypatch.setattr(OwnToolPool, "lend_tools", lend)
+    await desk.result("sim:tool", {**ids, "user_id": "u-1"})
+
+    assert why in str(desk.sim.requests[-1].body["input"])

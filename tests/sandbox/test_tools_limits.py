@@ -304,6 +304,10 @@ TOO_MUCH = {
         "for n in range(40): os.mkdir('d' * 200); os.chdir('d' * 200)",
         "a path in it is too long",
     ),
+    "depth in bytes": (
+        "for n in range(6): os.mkdir('\u00fc' * 100); os.chdir('\u00fc' * 100)",
+        "a path in it is too long",
+    ),
 }
 
 

@@ -129,7 +129,6 @@ class Session:
                 self._request.origin,
                 event.notes,
                 self._request.sign,
-                continues=event.continues,
             ),
         }
         calls = [chat_tool_call(item) for item in items if is_call(item)]

@@ -20,6 +20,7 @@ from agents.sample import (
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.agent.answer import run_agent
 from gpt5_agent.events import AgentEvent, RoundEnded, StepEnded, StepStarted
+from gpt5_agent.pictures import PictureMemory
 from gpt5_agent.request import AgentRequest, OwnToolSettings
 from openai_responses.causes import MISALIGNMENT
 from openai_responses.endings import ending_of_failure
@@ -110,7 +111,7 @@ def test_task_is_a_run_of_its_own() -> None:
     task = {**NORTH, "tools": ["get_weather"], "rounds": 2}
     crew = Crew(delegating(task), [SAID], north=looking_then("It rains."))
 
-    events = crew.run(tool, other)
+    events = crew.run(tool, other, pictures=PictureMemory())
 
     assert answered(events) == ["It rains."]
     assert tool.called == [{"city": "Bern"}]
@@ -119,12 +120,28 @@ def test_task_is_a_run_of_its_own() -> None:
     assert offered == ["get_weather"]
     _, asked = crew.requests
     assert not asked.own_tools.asks_in_chat
+    assert asked.pictures is None  # nobody continues a task
     assert not asked.own_tools.delegates  # else one question could start any number
     [sent, _] = crew.providers["north"].requests
     assert "another agent" in str(sent.instructions)
     assert metadata_of(events).usage == Usage(40, 20, 60)
     assert metadata_of(events).rounds == 2
     assert ending_of(events).kind == "completed"
+
+
+@pytest.mark.parametrize(
+    ("more", "offered"),
+    [({}, ["get_weather", "get_news"]), ({"tools": []}, [])],
+)
+def test_task_has_all_tools_unless_it_names_some(
+    more: dict[str, list[str]], offered: list[str]
+) -> None:
+    crew = Crew(delegating({**NORTH, **more}), [SAID], north=[[SAID]])
+
+    crew.run(WeatherTool(), WeatherTool("get_news"))
+
+    [(_, given)] = crew.providers["north"].asked
+    assert given == offered
 
 
 @pytest.mark.parametrize(

@@ -60,6 +60,8 @@ from strategies.guard import TOOL_FAILED_TEXT
 Json = dict[str, Any]
 ChatMaker = Callable[..., HostChat]
 SAID = message("9", "It rains.", "final_answer")
+LONG_TARGET = f'Bern","to":"{"x" * 240}'
+"""Arguments that are too long for what a card says of all such calls."""
 BODY = {"tools": [host_tool("host_weather"), host_tool("host_news")]}
 DISPATCHER = {
     "type": "function",
@@ -295,21 +297,21 @@ NEXT_TO_ANOTHER = ["own_slow", "host_news"]
 
 
 @pytest.mark.parametrize(
-    ("tools", "later", "rules", "seconds"),
+    ("rounds", "rules", "seconds"),
     [
-        pytest.param(["own_slow"], [], "", 50, id="in a round of its own"),
-        pytest.param(NEXT_TO_ANOTHER, [], "", 50, id="next to a call of the host"),
-        pytest.param(NEXT_TO_ANOTHER, NEXT_TO_ANOTHER, "", 100, id="all rounds"),
-        pytest.param(["own_slow"], [], "own_slow", 50, id="after a yes"),
+        pytest.param([["own_slow"], []], "", 50, id="in a round of its own"),
+        pytest.param([["own_slow"], ["own_slow"], []], "", 100, id="in two"),
+        pytest.param([NEXT_TO_ANOTHER, []], "", 50, id="next to a call of the host"),
+        pytest.param([NEXT_TO_ANOTHER] * 2, "", 100, id="all rounds"),
+        pytest.param([["own_slow"], []], "own_slow", 50, id="after a yes"),
     ],
 )
 def test_seconds_of_own_tools_count_in_later_rounds(
-    tools: list[str], later: list[str], rules: str, seconds: int, chat_of: ChatMaker
+    rounds: list[list[str]], rules: str, seconds: int, chat_of: ChatMaker
 ) -> None:
-    """They run between two responses; the host calls again after the second one."""
+    """They run between two responses; the host calls again after the last one."""
     chat = chat_of(
-        looking(1, *tools),
-        looking(2, *later),
+        *(looking(number, *tools) for number, tools in enumerate(rounds, 1)),
         [SAID],
         tools=[WeatherTool("own_slow", seconds=50)],
         rules=rules,
@@ -601,18 +603,23 @@ def test_yes_for_the_chat_holds_in_later_answers(
         {"caller": PipelineCaller(user_id="user", chat_id="other")},
         {"caller": PipelineCaller(user_id="other", chat_id="chat")},
         {"signing_secret": "sk-of-another"},
+        pytest.param({"city": LONG_TARGET}, id="a card that cannot ask for it"),
     ],
 )
 def test_yes_for_the_chat_cannot_be_taken_elsewhere(
     change: Json, asking_for_the_chat: ChatMaker
 ) -> None:
-    """Neither to another chat nor by another user: only our key can make one."""
-    first, second = [[calls("ask_weather", number)] for number in (1, 2)]
+    """Neither to another chat nor by another user: only our key can make one.
+
+    And a client may answer what no card has offered.
+    """
+    city = change.get("city", "Bern")
+    first, second = [[calls("ask_weather", number, city)] for number in (1, 2)]
     own = [WeatherTool("ask_weather")]
     chat = asking_for_the_chat(first, [SAID], second, [SAID], tools=own)
 
     chat.talk("Weather?")
-    chat.asked = chat.asked._replace(**change)
+    chat.asked = chat.asked._replace(**without(change, "city"))
     chat.talk("And now?")
 
     assert len(chat.questions) == 2
@@ -829,24 +836,30 @@ def test_reasoning_of_another_account_stays_there(
     assert any(map(is_reasoning, after)) is (not organization)
 
 
-@pytest.mark.parametrize("is_signed", [True, False])
-def test_call_that_nobody_signed_does_not_wait_for_a_yes(is_signed: bool) -> None:
-    """Without its signature a call has lost its name: whoever wrote it may have lied."""
+@pytest.mark.parametrize("case", ["waits", "nobody signed it", "one was made"])
+def test_call_that_nobody_signed_does_not_wait_for_a_yes(case: str) -> None:
+    """Without its signature a call has lost its name: whoever wrote it may have lied.
+
+    Of an answer that waits no call was made.
+    """
     call = calls("ask_weather")
-    if not is_signed:
+    if case == "nobody signed it":
         call = without(call, "name")
     sign = question().sign
     request = build_confirmation_request(calls("ask_weather"))
     asked = build_question_call([request], sign)
     content = {"status": "answered", "answers": {request.confirmation_id: "Allow"}}
     run = called_by_the_host(asked, output=json.dumps(content))
+    made = calls("host_news", 2)
+    if case == "one was made":
+        run = [*called_by_the_host(made, output="News."), *run]
     messages = [{"role": "user", "content": "Weather?"}, *run]
-    turn = DetailTurn([(call, 0)], Origin("gpt-5"), {})
+    turn = DetailTurn([(call, 0), (made, 0)], Origin("gpt-5"), {})
 
     earlier = read_earlier_rounds(messages, [[], [turn], []], sign)
 
     assert earlier.answers == {request.confirmation_id: "once"}
-    assert earlier.open_turn == ((call,) if is_signed else ())
+    assert earlier.open_turn == ((call, made) if case == "waits" else ())
 
 
 def test_two_calls_of_one_question_have_two_references(asking: ChatMaker) -> None:

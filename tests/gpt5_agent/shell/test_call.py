@@ -284,17 +284,25 @@ def test_valves_become_the_engines_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    ("model", "most", "threshold"),
-    [("gpt-6.1-sol-high", 2_000_000, 525_000), ("somebody's", 200_000, 200_000)],
+    ("model", "most", "thresholds"),
+    [
+        ("gpt-6.1-sol-high", 2_000_000, [525_000]),
+        ("gpt-6.1-sol-high", 200_000, [200_000]),
+        ("gpt-6.1-sol-high", 0, []),
+        ("somebody's", 200_000, [200_000]),
+    ],
 )
 def test_long_work_is_compacted_at_half_of_the_window(
-    model: str, most: int, threshold: int
+    model: str, most: int, thresholds: list[int]
 ) -> None:
     """An input that fills the window would be refused; the valve may say less."""
     defaults = asked(MODEL=model, COMPACTION_TOKENS=most).settings.defaults
 
-    [way] = defaults["context_management"]
-    assert way == {"type": "compaction", "compact_threshold": threshold}
+    ways = defaults.get("context_management", [])
+    assert ways == [
+        {"type": "compaction", "compact_threshold": threshold}
+        for threshold in thresholds
+    ]
 
 
 def test_the_endpoint_has_the_secrets_in_clear(

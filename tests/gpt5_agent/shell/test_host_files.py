@@ -37,7 +37,7 @@ class Host:
         self, owner: str = "agent", status: int = 200, respond: Respond | None = None
     ) -> None:
         self.status = status
-        self.owner = owner
+        self.owner: str | None = owner
         self.respond = respond
         self.checks: list[tuple[str, str, bytes]] = []
         self.uploads: list[tuple[str, str, bytes]] = []
@@ -150,11 +150,13 @@ async def test_only_the_user_s_own_files_are_read() -> None:
     """Whoever asks names the ids, and the key may read everybody's files."""
     host = Host()
     async with files_of(host) as files:
-        others = await files.read("f-1")
+        others = [await files.read("f-1")]
+        host.owner = None
+        others.append(await files.read("f-1"))
         host.owner = "u-1"
         own = await files.read("../notes/f-1?a")
 
-    assert others == "It belongs to someone else."
+    assert others == ["It belongs to someone else."] * 2
     assert own == b"rain"
     assert host.paths[-1] == "/api/v1/files/___notes_f-1_a/content"
 

@@ -84,7 +84,7 @@ def test_no_header_names_another_server(
 ) -> None:
     """Several servers may share an address, and this header chooses among them."""
     monkeypatch.setenv(ACCESS_VARIABLE, allowed)
-    typed = {"hOST": "evil.example", "X-Color": "blue"}
+    typed = {"hOST": "evil.example", "Host ": "evil.example", "X-Color": "blue"}
 
     settings = usable_settings(Valves(API_KEY="sk-1", EXTRA_HEADERS=json.dumps(typed)))
     endpoint = build_endpoint(settings.valves, AgentLog("ID"))

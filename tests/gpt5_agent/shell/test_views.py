@@ -11,6 +11,7 @@ from calls.outcomes import host_events
 from event_loops.skipping_loop import run_skipping
 from gpt5_agent.events import (
     AgentEvent,
+    AgentState,
     RoundEnded,
     StateChanged,
     StepEnded,
@@ -192,17 +193,25 @@ def test_client_runs_its_own_tools() -> None:
     assert choice["message"]["tool_calls"][0]["id"] == "call_1"
 
 
-def test_line_above_a_question_says_that_it_waits() -> None:
+@pytest.mark.parametrize(
+    ("state", "lines"),
+    [
+        ("waiting_for_confirmation", ["m answered in 1 s", "Waiting for your answer"]),
+        ("thinking", ["m answered in 1 s", "Step 1 took 2 s"]),
+    ],
+)
+def test_line_above_a_question_says_that_it_waits(
+    state: AgentState, lines: list[str]
+) -> None:
     """The end of a round is no news to whoever has to answer."""
     step = StepStarted(id="ROUND 1", parent="", kind="round", name="1")
-    waits = StateChanged("waiting_for_confirmation")
-    asked, _ = on_page([step, waits, StepEnded(step, 2.0)])
-    done, _ = on_page([step, StateChanged("thinking"), StepEnded(step, 2.0)])
+    model = StepStarted(id="MODEL m", parent="ROUND 1", kind="model", name="m")
+    ends = [StepEnded(model, 1.0), StepEnded(step, 2.0)]
 
-    lines = [
-        statuses(chunks, "agent_log")[0]["description"] for chunks in (asked, done)
-    ]
-    assert lines == ["Waiting for your answer", "Step 1 took 2 s"]
+    chunks, _ = on_page([step, model, StateChanged(state), *ends])
+
+    told = [line["description"] for line in statuses(chunks, "agent_log")]
+    assert told == lines
 
 
 def test_round_without_a_thought_keeps_a_yes_for_the_chat() -> None:

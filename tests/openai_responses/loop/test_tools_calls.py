@@ -403,7 +403,8 @@ async def asking(arguments: Json) -> str:
 
 
 async def asking_twice(arguments: Json) -> str:
-    """Ask a person two things at once, then work for two minutes."""
+    """Work for 20 seconds, ask a person two things at once, and work on."""
+    await asyncio.sleep(20)
     pause = pause_of_call()
 
     async def ask(seconds: float) -> None:
@@ -431,7 +432,7 @@ def test_two_questions_of_a_tool_at_once_stop_its_time_once() -> None:
     """Until the second has an answer; then it goes on where it was."""
     tools = MemoryTools(asking_twice=asking_twice)
 
-    results = answered([lasting("asking_twice", days) for days in (119, 121)], tools)
+    results = answered([lasting("asking_twice", days) for days in (99, 101)], tools)
 
     late = tool_error("asking_twice did not finish within 120 s.")
     assert results == [ToolResult("done"), late]

@@ -374,8 +374,9 @@ def test_pictures_cost_the_tokens_that_the_server_tells() -> None:
     expected = (400 * 5 + 100 * 1.25 + 600 * 8 + 400 * 2 + 4_160 * 30) / 1e6
 
     for items in ([picture()], []):  # a server may leave the picture out
-        told = billed(*items, usages=[Usage(images=images)])
-        assert told == Cost(about(expected), False)
+        for usages in ([Usage(images=images)], [Usage(images=images)] * 2):
+            told = billed(*items, usages=usages)
+            assert told == Cost(about(expected * len(usages)), False)
 
 
 @pytest.mark.parametrize(
@@ -424,7 +425,9 @@ def test_a_larger_container_costs_more(memory: str | None, dollars: float) -> No
     code: Item = {"type": "code_interpreter_call", "container_id": "a"}
     container = {"type": "auto", "memory_limit": memory}
     tools: list[Item] = [{"type": "code_interpreter", "container": container}]
-    assert billed(code, tools=tools).dollars == pytest.approx(dollars)
+    other = {**code, "container_id": "b"}
+    assert billed(code, code, tools=tools).dollars == pytest.approx(dollars)
+    assert billed(code, other, tools=tools).dollars == pytest.approx(2 * dollars)
 
 
 def test_what_is_kept_in_the_cache_for_long_costs_twice() -> None:

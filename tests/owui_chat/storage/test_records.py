@@ -498,9 +498,9 @@ def test_age_counts_and_not_the_place_in_the_chat() -> None:
 
 
 def test_growing_answers_are_left_alone() -> None:
-    """Another call of the pipe writes them at this moment."""
+    """Another call of the pipe writes them; of the other one an earlier host says nothing."""
     values = {A: kept("A", 1, code("1")), B: kept("B", 2, code("2"))}
-    messages = chat_of("B", **{"m-A": {"done": False}})
+    messages = {"m-A": {"done": False}, "m-B": {}}
 
     assert list(prune(values, messages, "", 100)) == [B]
 

@@ -127,6 +127,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         *texts: str,
         offered: int = 28,
         usage: Usage = used,
+        responses: int = 1,
         chat_id: str = "c-1",
         is_admin: bool = True,
     ) -> str:
@@ -135,7 +136,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
         body["messages"].insert(0, {"role": "system", "content": "Be brief."})
         call = call_of(body, valves, caller)
         call = replace(call, memory=memory)
-        end = ended._replace(usage=usage)
+        end = ended._replace(usage=usage, usages=(usage,) * responses)
         report, _ = end_of(await build_chat_request(call), end)
         return report.usage_note
 
@@ -144,22 +145,24 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     assert re.fullmatch(r"about 1[45],\d00 tokens describe 28 tools", line)
     assert await remark(DIARY) == ""
     assert await remark(DIARY, "Yes.", "And?", chat_id="c-2") == ""
-    for number, (offered, read, told) in enumerate(
-        (
-            (28, 1001, "about 1,000 tokens describe 28 tools"),
-            (28, 1000, ""),
-            (8, 20_000, "about 4,200 tokens describe 8 tools"),
-            (7, 20_000, ""),  # under 4,000
-            (7, 7000, "about 3,700 tokens describe 7 tools"),
-            (7, 8000, ""),  # less than half
-            (1, 1000, ""),
-        )
+    for offered, read, responses, told in (
+        (28, 1001, 1, "about 1,000 tokens describe 28 tools"),
+        (28, 1000, 1, ""),
+        (8, 20_000, 1, "about 4,200 tokens describe 8 tools"),
+        (7, 20_000, 1, ""),  # under 4,000
+        (4, 20_000, 2, "about 4,200 tokens describe 4 tools"),  # each reads them
+        (7, 7000, 1, "about 3,700 tokens describe 7 tools"),
+        (7, 8000, 1, ""),  # less than half
+        (1, 1000, 1, ""),
     ):
-        usage = Usage(read, 5, read + 5)
-        chat_id = f"chat {number}"
-        assert (
-            await remark(DIARY, offered=offered, usage=usage, chat_id=chat_id) == told
+        line = await remark(
+            DIARY,
+            offered=offered,
+            usage=Usage(read, 5, read + 5),
+            responses=responses,
+            chat_id=f"chat {offered} {read}",
         )
+        assert line == told
     half = r'{"vector_store_ids": "vs_1", "filters": {"key": "\ud83d"}}'
     valves.FILE_SEARCH_VECTOR_STORES = half  # with half a character
     assert "29 tools" in await remark(DIARY, chat_id="c-3")

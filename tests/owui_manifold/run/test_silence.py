@@ -128,7 +128,7 @@ async def test_silence_of_a_task_is_not_reported(desk: Desk) -> None:
     """A title is no answer that somebody waits for."""
     page = Page()
     body = chat("sim:chat,wait=30000")
-    await desk.answer(body, __task__="title_generation", __event_emitter__=page)
+    await desk.result(body, __task__="title_generation", __event_emitter__=page)
 
     assert page.lines == []
     assert not page.hidden

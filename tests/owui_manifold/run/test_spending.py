@@ -23,10 +23,10 @@ from calls.tools import with_tool
 from chats.pictures import PNG, data_url
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending
-from openai_responses.loop.events import RunDone, RunEvent, Status
+from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, Status
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter
-from openai_responses.transport.stream import TextDelta
+from openai_responses.transport.stream import ItemAdded, TextDelta
 from owui_administration.filter import Filter
 from owui_administration.telemetry import Telemetry
 from owui_administration.usage_table import UsageRow, UsageTable
@@ -34,7 +34,7 @@ from owui_chat.commands import without_commands
 from owui_chat.messages import parse_messages
 from owui_manifold.call.valves import UserValves
 from owui_manifold.pipe import Pipe
-from owui_manifold.run.spending import event_words
+from owui_manifold.run.spending import CallerPresence, event_words
 from runs.tools import calling
 from shells.administration import EventWords
 from simulator import Simulator
@@ -684,6 +684,20 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
     assert ["account is gone" in error for error in errors(shown)] == [True] * is_gone
 
 
+async def test_account_is_looked_for_once_a_second_at_most(host: StandInHost) -> None:
+    """At the end of responses with calls."""
+    presence = CallerPresence("user-1")
+    looks: list[bool] = []
+    for seconds in (0.9, 0.2, 0.9, 0.2):
+        await asyncio.sleep(seconds)
+        presence.is_due(ItemAdded(0, calling("get_weather")))
+        looks.append(presence.is_due(ResponseDone()))
+        if looks[-1]:
+            await presence.look()
+
+    assert looks == [False, True, False, True]
+
+
 async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
     """Until then each costs its tokens of text alone, and a user draws without end."""
     desk.limit({"money": 0.03, "per": "day"})
@@ -760,10 +774,11 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         await asyncio.Event().wait()
 
     async def weather(city: str) -> str:
-        return "rain " * 8_000
+        return "rain " * 4_000
 
     body = chat("Hi", tools=[TOOL])
-    async with Upstream(in_turn(response_of(CALLED), wait)) as upstream:
+    both = response_of(CALLED, calling("get_weather", 2))
+    async with Upstream(in_turn(both, wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
         await asked.wait()
