@@ -16,6 +16,7 @@ from gpt5_agent.shell.bridge import (
     BridgeClosed,
     close_on_sigterm,
 )
+from measures.kept_memory import kept_containers
 from openai_responses.errors import InvalidRequest
 
 LAST: AnswerPiece = {"error": "stopped"}
@@ -301,6 +302,9 @@ def test_answers_that_ended_leave_a_user_the_same_number(
     for _ in range(2):
         assert without_beats(bridge.stream(work.pieces("one"), user="ada")) == ["one"]
         bridge.run(asyncio.sleep(0), user="bob")
+    bridge.run(asyncio.sleep(0.01))  # by then all of them are counted as ended
+    counted = kept_containers(bridge)[f"{AsyncBridge.__module__}.AsyncBridge._answers"]
+    assert counted == [{}]
 
     reading = bridge.stream(work.pieces("one", then="silence"), user="ada")
     with pytest.raises(InvalidRequest):
