@@ -5,6 +5,7 @@ import html
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from operator import itemgetter
 
 import pytest
 from aiohttp import web
@@ -18,7 +19,8 @@ from hosts.sent import chat_bodies
 from hosts.setup.pipes import MODEL, PIPE, valves_changed
 from simulator import Simulator
 from simulator.files import SIDE_PIXELS, draw_picture
-from upstream.server import Upstream
+from upstream import wire
+from upstream.server import Upstream, breaking, in_turn, replying, streaming
 
 pytestmark = [pytest.mark.host, pytest.mark.usefixtures("pipe")]
 
@@ -175,6 +177,38 @@ async def test_code_in_tags_is_said_to_run_nothing(tab: Tab, admin: User) -> Non
     assert "code_interpreter" in asked
     assert any("Code Interpreter runs nothing here" in line for line in lines)
     assert [i["type"] for i in stored["output"] if ":" not in i["type"]] == ["message"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.usefixtures("toolkit")
+async def test_call_that_a_server_gave_up_is_not_run(tab: Tab, admin: User) -> None:
+    """Open WebUI runs each call that has no output; the request is sent again."""
+    begun = [wire.created(), *wire.function_call("get_weather", '{"city": "Be', "rn")]
+    cut = wire.on_the_wire(*begun[:-2])
+    another = {**wire.created(), "response": wire.response("in_progress", id="resp_2")}
+    hello = [*wire.message("Hello", at=1), wire.completed()]
+    in_one_stream = wire.on_the_wire(*begun[:-2], another, *hello)
+    after = wire.on_the_wire(wire.created(), *hello)
+    streams = in_turn(
+        replying('{"data": []}'),
+        streaming(in_one_stream),
+        breaking(cut),
+        streaming(after),
+    )
+
+    async with Upstream(streams) as upstream:
+        address = upstream.base_url
+        async with valves_changed(admin, PIPE, BASE_URL=address, COMPATIBILITY="auto"):
+            body = {"tool_ids": ["toolkit"]}
+            turns = [await tab.send(MODEL, text, body=body) for text in ("Hi", "You")]
+        assert len(upstream.bodies) == 1 + 3  # the list of models is asked for, too
+
+    for turn in turns:
+        stored = await tab.message(turn)
+        shown = [item for item in stored["output"] if ":" not in item["type"]]
+        call, output, message = sorted(shown, key=itemgetter("type"))
+        assert (call["status"], output["status"]) == ("incomplete", "failed")
+        assert (stored["content"], message["type"]) == ("Hello", "message")
 
 
 @pytest.mark.asyncio

@@ -1,8 +1,9 @@
 """The Responses API as the provider of a run: what is tried until a request is answered.
 
-A request is sent again only before something of its answer was shown: repaired, if the
+A request is sent again only before words of its answer were shown: repaired, if the
 cause of the refusal is found, at the standard tier, if the flex tier has no capacity, or
-unchanged, if waiting may help.
+unchanged, if waiting may help. Thoughts and calls that were shown stay; none of these
+calls is made.
 """
 
 import asyncio
@@ -16,7 +17,7 @@ from openai_responses.clock import random_fraction
 from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError, Failure, MalformedEvent
-from openai_responses.items import is_call, json_digest, open_calls
+from openai_responses.items import Item, is_call, json_digest, open_calls
 from openai_responses.json_input import as_text
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.background_attempt import BackgroundAttempt
@@ -65,6 +66,7 @@ class Attempts:
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False
+        given_up: list[tuple[int, Item]] = []
         while True:
             sent = next_attempt.request
             kind = BackgroundAttempt if sent.runs_in_background else Attempt
@@ -80,6 +82,13 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
+            if attempt.has_shown:
+                for event in attempt.response.give_up():
+                    yield event
+                given_up += attempt.items
+                first_index = attempt.response.next_index
+                self._call_ids.update(attempt.response.call_ids)
+                page_thought = PageThought()
             limits.set_waiting(False)  # the pause is ours, not the server's time
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
@@ -89,10 +98,18 @@ class Attempts:
         if not attempt.has_shown:  # no other attempt follows that could show it again
             for event in attempt.release():
                 yield event
-        yield self._answer_of(attempt, self._usages[earlier_count:])
+        yield self._answer_of(attempt, given_up, self._usages[earlier_count:])
 
-    def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
-        """Return the answer that the last attempt brought; `usages` are those of all."""
+    def _answer_of(
+        self,
+        attempt: Attempt,
+        given_up: Sequence[tuple[int, Item]],
+        usages: Sequence[Usage],
+    ) -> ModelAnswer:
+        """Return the answer that the last attempt brought; `usages` are those of all.
+
+        `given_up` are the items on the page of those before it.
+        """
         server = self._server
         ending = attempt.ending
         if ending.kind == "completed" and not server.endpoint.serves_openai:
@@ -112,11 +129,11 @@ class Attempts:
         return ModelAnswer(
             ending=ending,
             request=attempt.request,
-            items=tuple(attempt.items),
+            items=(*given_up, *attempt.items),
             usages=tuple(usages),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
-            has_shown=attempt.has_shown,
+            has_shown=attempt.has_shown or bool(given_up),
         )
 
     def paused(self) -> AbstractContextManager[None]:
@@ -154,7 +171,7 @@ class _NextAttempt:
         the seconds to wait.
         """
         failure = _retriable_failure(attempt)
-        if failure is None or attempt.has_shown:
+        if failure is None or (attempt.has_shown and attempt.response.has_answered):
             return None, 0.0
         if self.request.runs_in_background and not attempt.response.refusal:
             # A response whose id is unknown continues at the server; sent again, it would
@@ -192,7 +209,8 @@ class _NextAttempt:
             unclear = failure._replace(error=ApiError())
         wait = retry_wait(policy, self._retries, unclear, random_fraction())
         if wait is None:
-            if not attempt.thinks:  # else the request was accepted
+            # Else the request was accepted.
+            if not (attempt.thinks or attempt.has_shown):
                 server = attempt.server
                 frame = _frame_name(server, self.request.frame())
                 tried = blind_repair(

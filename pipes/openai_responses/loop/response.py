@@ -45,7 +45,14 @@ own tools do, if its call is known; nobody answers the call again.
 import json
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Sequence,
+    Set,
+)
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal
@@ -75,6 +82,7 @@ from openai_responses.items import (
     is_call_output,
     is_hosted,
     is_paired,
+    is_reasoning,
     item_texts,
     item_type,
     json_text,
@@ -212,6 +220,21 @@ class ResponseState:
         return [item for _, item in self.items]
 
     @property
+    def next_index(self) -> int:
+        """The index after those of all its items."""
+        return self._first + len(self._items)
+
+    @property
+    def call_ids(self) -> Set[str]:
+        """The ids of all calls so far, with those of earlier responses."""
+        return self._known_call_ids
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has brought anything but thoughts and calls of our tools."""
+        return not all(is_call(item) or is_reasoning(item) for item in self._items)
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more of the response is read."""
         return self.ending is not None and not self._ended_empty
@@ -258,7 +281,7 @@ class ResponseState:
                 earlier_id = self._response_id
                 self._response_id = response_id
                 if earlier_id not in ("", response_id):
-                    return self._give_up()
+                    return self.give_up()
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -310,8 +333,8 @@ class ResponseState:
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
 
-    def _give_up(self) -> list[RunEvent]:
-        """End the items of a response in whose place the server begins another one.
+    def give_up(self) -> list[RunEvent]:
+        """End the items of a response in whose place another one begins.
 
         A call that was cut off is dropped. One that had ended is on the page: it gets an
         output, so that nobody makes it.

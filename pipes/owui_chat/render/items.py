@@ -25,7 +25,7 @@ to the page twice (docs/reference/open-webui.md, "What a pipe yields").
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from openai_responses.items import (
@@ -285,10 +285,11 @@ class OutputItems:
             yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Chunks:
-        """Yield outputs for calls that a broken answer left open."""
-        for index in list(self._open_calls.values()):
-            yield from self.break_off(index, _NOT_RUN)
+    def break_off_calls(self, left: Set[object] = frozenset()) -> Chunks:
+        """Yield outputs for the calls that are open, but for those of the ids `left`."""
+        for call_id, index in list(self._open_calls.items()):
+            if call_id not in left:
+                yield from self.break_off(index, _NOT_RUN)
 
     def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""

@@ -252,6 +252,7 @@ class NativeRenderer:
                     self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
+                    yield from self.output.break_off_calls()
                 yield status_chunk(event.message)
             case StoredRecord():
                 # The item whose text follows the record; None for the end.
@@ -287,10 +288,11 @@ class NativeRenderer:
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
             self.advice = ending.message
-        if ending.is_failure:
-            # Open WebUI runs a call without an output, and calls the pipe again
-            # (utils/middleware.py:5544).
-            yield from self.output.break_off_calls()
+        # Open WebUI runs a call without an output, whatever its status, and calls the
+        # pipe again (utils/middleware.py:5544): those that the run leaves to it, but none
+        # that its server began and did not end.
+        left = () if ending.is_failure else open_calls(event.output)
+        yield from self.output.break_off_calls({call["call_id"] for call in left})
         marker = self._take_marker()
         if marker:
             yield from self.output.add_marker(marker)

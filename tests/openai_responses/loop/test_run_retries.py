@@ -8,14 +8,16 @@ import pytest
 
 from openai_responses.causes import FINAL_CODES, FLEX_UNAVAILABLE
 from openai_responses.endpoint import Endpoint
-from openai_responses.items import is_reasoning
+from openai_responses.items import is_call, is_reasoning
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.events import NO_THOUGHT, RunEvent, Status
+from openai_responses.loop.events import NO_THOUGHT, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
+from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs.against_server import Runs, Told, asking, limits, notes_of, report
 from runs.log import log_of
+from runs.tools import MemoryTools, weather
 from simulator import Simulator
 from simulator.accounts import KEY
 from upstream import wire
@@ -318,11 +320,11 @@ async def test_thought_of_no_other_attempt_ends(runs: Runs) -> None:
     assert message["type"] == "message"
 
 
+LOOK = wire.function_call("look", '{"city":', '"Bern"}', at=1)
 SHOWN_AFTER_A_THOUGHT = {
     "text": wire.message("Hello", at=1)[:3],
-    "a call": [wire.added(wire.call_item("look", "", at=1), at=1)],
+    "text after a call": [*LOOK, *wire.message("Hello", at=2)[:3]],
     "a search": [wire.added({"id": "ws_1", "type": "web_search_call"}, at=1)],
-    "another thought": wire.reasoning("More", at=1)[:3],
 }
 
 
@@ -337,10 +339,60 @@ async def test_cut_after_something_else_was_shown_ends_the_answer(
     assert told.of(ItemDone)[0].item["encrypted_content"] == "first"
 
 
-async def test_refusal_after_a_thought_changes_no_request(runs: Runs) -> None:
+CUT_AFTER_A_THOUGHT = {
+    "the name of a call": (LOOK[:1], []),
+    "half of a call": (LOOK[:2], []),
+    "a whole call": (LOOK, ["function_call", "function_call_output"]),
+    "another thought": (wire.reasoning("More", at=1)[:3], ["reasoning"]),
+}
+
+
+@pytest.mark.parametrize("end", ["break", "failed"])
+@pytest.mark.parametrize("shown", CUT_AFTER_A_THOUGHT)
+async def test_cut_before_a_text_is_asked_for_again(
+    runs: Runs, shown: str, end: str
+) -> None:
+    """What people have seen stays, and no call of it is made, nor taken for another."""
+    begun, kept = CUT_AFTER_A_THOUGHT[shown]
+    cut = ending_so([wire.created(), *THINKING, *begun], end)
+    again = wire.whole_stream([*wire.reasoning("Again"), *LOOK])
+    calling = streaming(wire.on_the_wire(*again))
+    tools = Toolset(MemoryTools(look=weather))
+    told = await runs.against(calling, cut, calling, OK, within=TWICE, toolset=tools)
+
+    assert (told.kind, len(told.sent), len(told.called)) == ("completed", 4, 2)
+    assert told.sent[1] == told.sent[2]
+    made = ["reasoning", "function_call", "function_call_output"]
+    types = [item["type"] for item in told.output]
+    assert types == [*made, "reasoning", *kept, *made, "message"]
+    outputs = [event.item.get("status") for event in told.of(ToolOutput)]
+    assert outputs == [None, *["failed"] * (len(kept) // 2), None]
+    begins = told.of(ItemAdded)
+    calls = [event.item["call_id"] for event in begins if is_call(event.item)]
+    assert len(set(calls)) == len(calls) == 2 + shown.endswith("call")
+    places = [event.output_index for event in begins]
+    assert places == sorted(set(places))
+    assert NO_THOUGHT not in [event.item for event in told.of(ItemDone)]
+
+
+async def test_cut_before_a_text_that_no_attempt_mends(runs: Runs) -> None:
+    """What people have seen is kept, and the sentence says so."""
+    opening = [wire.created(), *THINKING, *LOOK]
+    cuts = [ending_so(opening, "break"), ending_so([wire.created()], "break")]
+    told = await runs.against(*cuts, within=TWICE)
+    assert (told.kind, len(told.sent)) == ("cut", 2)
+    types = [item["type"] for item in told.output]
+    assert types == ["reasoning", "function_call", "function_call_output"]
+    assert "everything received so far is kept" in told.ending.message
+
+
+@pytest.mark.parametrize("shown", [THINKING, LOOK])
+async def test_refusal_after_a_thought_or_a_call_changes_no_request(
+    runs: Runs, shown: wire.Events
+) -> None:
     """The server had accepted it: a blind step would only lose something."""
     odd = wire.error_flat("odd_code")
-    opening = streaming(wire.on_the_wire(wire.created(), *THINKING, odd))
+    opening = streaming(wire.on_the_wire(wire.created(), *shown, odd))
     history = [*asking().input, wire.reasoning_item("Hm"), *asking().input]
     request = asking().model_copy(update={"input": history})
     told = await runs.against(opening, request=request, within=TWICE)

@@ -10,7 +10,7 @@ import pytest
 from calls.outcomes import host_events
 from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
-from openai_responses.items import Item, message_text
+from openai_responses.items import Item, message_text, open_calls
 from openai_responses.loop.events import (
     NO_THOUGHT,
     ResponseDone,
@@ -21,7 +21,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.events import AnswerReport, Marker
+from owui_chat.events import AnswerEvent, AnswerReport, Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.render.items import (
     begun_host_item,
@@ -524,6 +524,24 @@ def test_host_makes_no_call_of_an_answer_that_broke_off(
 
     assert host_functions.reduce(natives(chunks)) == items
     assert host_functions.convert(items) == []
+
+
+@pytest.mark.parametrize("count", [1, 2], ids=["begun", "growing"])
+@pytest.mark.parametrize("follows", [Status("", is_retry=True), RunDone(COMPLETED)])
+def test_call_that_the_run_gave_up_is_none_for_the_host(
+    follows: AnswerEvent, count: int
+) -> None:
+    """A gateway asked again in the same stream, or the answer goes on after a retry."""
+    begun = run_of(call("1"))[:count]
+    _, items = on_page([*begun, follows])
+    given_up, output = items
+    assert (given_up["status"], output["status"]) == ("incomplete", "failed")
+    assert open_calls(items) == []
+
+    left = call("2")
+    end = RunDone(COMPLETED, output=(left,))
+    _, items = on_page([*begun, ItemAdded(1, left), ItemDone(1, left), end])
+    assert [item["call_id"] for item in open_calls(items)] == [left["call_id"]]
 
 
 @pytest.mark.parametrize("count", [1, 2, 4], ids=["begun", "growing", "whole"])
