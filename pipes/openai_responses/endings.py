@@ -50,6 +50,7 @@ from openai_responses.errors import (
     ResponsesError,
     SafetyNotice,
     SettingFault,
+    UnreadableAnswer,
 )
 from openai_responses.redaction import redact, redact_beginning
 from openai_responses.waits import told_wait
@@ -387,6 +388,12 @@ UNREADABLE = _ending_without_code("unreadable")
 CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
 QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
+
+
+def unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error for an answer that cannot be read: the ending says why."""
+    return UnreadableAnswer(ending.message, ending.fault)
+
 
 ASKED_MODEL = "this model"
 """Stands in a message for the id that was asked for, until a run puts it in."""
