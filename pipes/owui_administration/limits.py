@@ -60,7 +60,7 @@ class _Budget(NamedTuple):
     limit: float
     used: float
     as_text: Callable[[float], str]
-    """Says an amount: dollars or tokens."""
+    """Writes an amount, in dollars or tokens."""
 
 
 @dataclass

@@ -51,7 +51,7 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none, and nothing of the following two."""
+    """The service tier; a sum has none, nor the two that follow."""
     searches: int | None = None
     """Web searches that are billed; None if the server does not tell."""
     images: ImageTokens | None = None
