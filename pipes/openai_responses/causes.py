@@ -174,9 +174,7 @@ _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def refusal_words(
-    status: int, error: ApiError, *, is_streamed: bool = False
-) -> list[str]:
+def refusal_words(status: int, error: ApiError, *, is_streamed: bool) -> list[str]:
     """Return the words that a message can be found by, the most certain first.
 
     An error that `is_streamed` came from a Responses API.

@@ -50,6 +50,7 @@ from openai_responses.errors import (
     ResponsesError,
     SafetyNotice,
     SettingFault,
+    UnreadableAnswer,
 )
 from openai_responses.redaction import redact, redact_beginning
 from openai_responses.waits import told_wait
@@ -388,6 +389,12 @@ CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
 QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
+
+def unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error for an answer that cannot be read: the ending says why."""
+    return UnreadableAnswer(ending.message, ending.fault)
+
+
 ASKED_MODEL = "this model"
 """Stands in a message for the id that was asked for, until a run puts it in."""
 
@@ -423,13 +430,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     code = _find_code(error)
     word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    message = form.format(
-        code=_fill_in(code),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-        wait=_time_to_wait(form, error),
-    )
+    message = _fill_message(form, error, _fill_in(code), 200)
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
@@ -442,16 +443,20 @@ def ending_of_refusal(
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    form = _MESSAGES_BY_CODE[word]
-    message = form.format(
+    message = _fill_message(_MESSAGES_BY_CODE[word], error, shown_code, status)
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
+
+
+def _fill_message(form: str, error: ApiError, shown_code: str, status: int) -> str:
+    """Return a message with what it says of an error."""
+    return form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
         wait=_time_to_wait(form, error),
     )
-    fault = FAULTS.get(("refused", word), NO_FAULT)
-    return Ending("refused", _find_code(error), message, fault)
 
 
 _OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)

@@ -83,9 +83,7 @@ class Endpoint:
         """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in message:
-            return message
-        if self._has_openai_host:
+        if "OpenAI" not in message or self._has_openai_host:
             return message
         return message.replace("OpenAI", self.host)
 

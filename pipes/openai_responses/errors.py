@@ -329,19 +329,9 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    fields = _error_fields(wire)
+    fields = _without_words_in_front(_error_fields(wire))
     metadata = as_mapping(fields.get("metadata"))
-    message = ""
-    for key in _KEYS_OF_WORDS:
-        message = message or as_text(fields.get(key))
-    front = _WORDS_IN_FRONT.match(message)
-    if front:
-        message = message[front.end() :]
-        own = fields.get("type")
-        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
-        fields = {**fields, "type": own}
-        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
-            fields["code"] = None if own else front[1]
+    message = fields["message"]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -349,7 +339,7 @@ def read_api_error(wire: object) -> ApiError:
     # the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
-        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+        raw = as_text(value_at(wire, "metadata", "raw"))
     param = _read_error_word(fields.get("param"))
     reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
@@ -368,13 +358,13 @@ def read_api_error(wire: object) -> ApiError:
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
-    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    exact = metadata.get("error_type") or value_at(wire, "error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     own_code = _read_code(fields, message, kind, as_text(exact))
-    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+    if kind in CODES_FOR_ANYTHING and re.fullmatch("4[0-9]{2}", own_code or ""):
         kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
         code=own_code,
@@ -392,7 +382,6 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
-_REFUSED_STATUS = re.compile("4[0-9]{2}")
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
@@ -400,6 +389,25 @@ _WORDS_IN_FRONT = re.compile(
 )
 """What CC Switch and OpenCode's gateway write in front of a server's words
 (farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
+
+
+def _without_words_in_front(fields: JsonObject) -> JsonObject:
+    """Return the fields of an error, with a server's own words as the `message`."""
+    message = ""
+    for key in _KEYS_OF_WORDS:
+        message = message or as_text(fields.get(key))
+    front = _WORDS_IN_FRONT.match(message)
+    if front is None:
+        return {**fields, "message": message}
+    kind = fields.get("type")
+    if kind == "proxy_error" or kind in CODES_FOR_ANYTHING:
+        kind = None
+    code = fields.get("code")
+    if as_text(code).startswith("cc_switch_"):  # the server's error has none
+        code = None if kind else front[1]
+    return {**fields, "message": message[front.end() :], "type": kind, "code": code}
+
+
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -750,13 +758,14 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
-    inner = as_mapping(body).get("error")
+    fields = as_mapping(body)
+    inner = fields.get("error")
     # The package for Go prints the error without a body; FastAPI has another name; xAI has
     # its code next to its words.
-    is_bare = inner is None and (told or as_mapping(body).get("detail"))
-    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    is_bare = inner is None and (told or fields.get("detail"))
+    has_code = isinstance(inner, str) and as_text(fields.get("code"))
     if is_bare or has_code:
-        inner = body
+        inner = fields
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)

@@ -112,9 +112,8 @@ _UNBILLED_ACTIONS = ("open_page", "find_in_page")
 
 def is_billed_search(item: JsonObject) -> bool:
     """Say whether `item` is a web search that costs a fee, not a look at a page."""
-    action = as_mapping(item.get("action"))
-    is_search = item_type(item) == "web_search_call"
-    return is_search and action.get("type") not in _UNBILLED_ACTIONS
+    action = as_mapping(item.get("action")).get("type")
+    return item_type(item) == "web_search_call" and action not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:

@@ -59,8 +59,8 @@ _LOOKS_SECRET = re.compile(
 - The value of a header goes on to the end of the line or of the quotes, that of another
   name (`name`) is one word or in quotes; then parameters of a query (`query`).
 - `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and the
+  first bytes of a time, which are zero until 2106.
 """
 
 

@@ -37,7 +37,7 @@ def find_agent_model(model: JsonObject, request: Any) -> str:
     `model` is the host's `__model__`. One of the workspace has only the id of its base,
     which the application that has got the `request` knows.
     """
-    base_id = as_mapping(model.get("info")).get("base_model_id")
+    base_id = value_at(model, "info", "base_model_id")
     if base_id:
         if request is None:
             return ""

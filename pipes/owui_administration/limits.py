@@ -60,7 +60,7 @@ class _Budget(NamedTuple):
     limit: float
     used: float
     as_text: Callable[[float], str]
-    """Says an amount: dollars or tokens."""
+    """Writes an amount, in dollars or tokens."""
 
 
 @dataclass
@@ -150,7 +150,7 @@ class UserLimits:
         return lower[-1] if lower else usable[0]
 
     def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
-        """Count responses (see `Account.count_responses`)."""
+        """Count responses; return why the run ends, or an empty text."""
         if self._is_counted and self.table and counts.requests:
             row = UsageRow(
                 user_id=self.facts["user_id"],

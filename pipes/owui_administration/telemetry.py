@@ -75,9 +75,9 @@ class Telemetry:
         self._run: _Run | None = None
 
     def count(self, counts: ResponseCounts, cost: float | None) -> None:
-        """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
-            self._run.add_usage(counts, cost or 0)
+            self._run.used.append(counts)
+            self._run.cost += cost or 0
 
     def observe_run(
         self,
@@ -151,11 +151,10 @@ class _Run:
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words = words
         self._attributes = attributes
-        self._requests = 0
-        self._input_tokens = 0
-        self._cached_tokens = 0
-        self._output_tokens = 0
-        self._cost = 0.0
+        self.used: list[ResponseCounts] = []
+        """What its responses have used."""
+        self.cost = 0.0
+        """In US dollars, as far as it is known."""
         self._span = _make_tracer().start_span(
             f"chat {attributes['gen_ai.request.model']}",
             kind=import_module("opentelemetry.trace").SpanKind.CLIENT,
@@ -164,14 +163,6 @@ class _Run:
         self._began = monotonic_seconds()
         self._has_text = False
         self._error = "cancelled"
-
-    def add_usage(self, counts: ResponseCounts, cost: float) -> None:
-        """Add what responses have used (see `Account.count_responses`)."""
-        self._requests += counts.requests
-        self._input_tokens += counts.input
-        self._cached_tokens += counts.cached
-        self._output_tokens += counts.output
-        self._cost += cost
 
     async def observe(
         self,
@@ -223,16 +214,18 @@ class _Run:
 
     def _end(self) -> None:
         """Note the end, and what was used, if the server has said that."""
-        if self._requests:
-            cached = self._cached_tokens
+        used = self.used
+        if any(counts.requests for counts in used):
+            cached = sum(counts.cached for counts in used)
             self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
-            tokens = {"input": self._input_tokens, "output": self._output_tokens}
-            for kind, count in tokens.items():
+            read = sum(counts.input for counts in used)
+            written = sum(counts.output for counts in used)
+            for kind, count in (("input", read), ("output", written)):
                 self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
                 more = {"gen_ai.token.type": kind}
                 self._record("gen_ai.client.token.usage", count, "{token}", more)
-            if self._cost:
-                self._count("cost", "{USD}", self._cost)
+            if self.cost:
+                self._count("cost", "{USD}", self.cost)
         if self._error:
             self._attributes["error.type"] = self._error
             _fail(self._span, self._error)

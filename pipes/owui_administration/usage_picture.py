@@ -236,8 +236,8 @@ def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
     money_of_users = Counter[str]()
     for row in rows:
         money_of_users[row.user_id] += row.money
-    top = [(name, money) for name, money in money_of_users.most_common(_MOST_USERS)]
-    top = [(name, money) for name, money in top if money > 0]
+    most = money_of_users.most_common(_MOST_USERS)
+    top = [(name, money) for name, money in most if money > 0]
     if len(top) < 2:
         return ""
     title = {"text": "US dollars by user"}

@@ -9,8 +9,8 @@ such a text gets a space that makes it a text. HTML's own `<details>`, and
 `<details open>`, have no type.
 
 The host and the page change a text before they look for cards in it. So it is also read
-as it is then. Nobody writes a card in that way for good, and a space may be taken away,
-too: there a character that looks similar begins it.
+as it is then. No honest text has a card in such a form, and the page may take a space
+away: there a character that looks similar begins it.
 """
 
 import html

@@ -10,103 +10,96 @@ ending, or with none, is stored under its name with `.bin`, which is only downlo
 """
 
 import re
-from types import MappingProxyType
+from collections.abc import Mapping
 
 _MAX_FILE_NAME = 200
 """Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
 _MAX_ENDING = 20
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-INERT_TYPES = MappingProxyType(
-    {
-        # Images, without SVG, which runs scripts.
-        "avif": "image/avif",
-        "bmp": "image/bmp",
-        "gif": "image/gif",
-        "heic": "image/heic",
-        "ico": "image/x-icon",
-        "jpeg": "image/jpeg",
-        "jpg": "image/jpeg",
-        "png": "image/png",
-        "tif": "image/tiff",
-        "tiff": "image/tiff",
-        "webp": "image/webp",
-        # Sound and video.
-        "flac": "audio/flac",
-        "m4a": "audio/mp4",
-        "mp3": "audio/mpeg",
-        "mp4": "video/mp4",
-        "ogg": "audio/ogg",
-        "wav": "audio/wav",
-        "webm": "video/webm",
-        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
-        "doc": "application/msword",
-        "docx": f"{_OFFICE}.wordprocessingml.document",
-        "epub": "application/epub+zip",
-        "odp": "application/vnd.oasis.opendocument.presentation",
-        "ods": "application/vnd.oasis.opendocument.spreadsheet",
-        "odt": "application/vnd.oasis.opendocument.text",
-        "pdf": "application/pdf",
-        "ppt": "application/vnd.ms-powerpoint",
-        "pptx": f"{_OFFICE}.presentationml.presentation",
-        "rtf": "application/rtf",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
-        "csv": "text/csv",
-        "geojson": "application/geo+json",
-        "ics": "text/calendar",
-        "ipynb": "application/x-ipynb+json",
-        "json": "application/json",
-        "jsonl": "application/jsonl",
-        "log": "text/plain",
-        "md": "text/markdown",
-        "py": "text/x-python",
-        "sql": "application/sql",
-        "tex": "application/x-tex",
-        "toml": "application/toml",
-        "tsv": "text/tab-separated-values",
-        "txt": "text/plain",
-        "yaml": "application/yaml",
-        "yml": "application/yaml",
-        # Data and archives, which are only downloaded.
-        "7z": "application/x-7z-compressed",
-        "arrow": "application/vnd.apache.arrow.file",
-        "bin": "application/octet-stream",
-        "db": "application/vnd.sqlite3",
-        "feather": "application/vnd.apache.arrow.file",
-        "h5": "application/x-hdf5",
-        "npy": "application/octet-stream",
-        "npz": "application/octet-stream",
-        "parquet": "application/vnd.apache.parquet",
-        "pkl": "application/octet-stream",
-        "sqlite": "application/vnd.sqlite3",
-        "stl": "model/stl",
-        "tar": "application/x-tar",
-        "tgz": "application/gzip",
-        "zip": "application/zip",
-    }
-)
+INERT_TYPES: Mapping[str, str] = {
+    # Images, without SVG, which runs scripts.
+    "avif": "image/avif",
+    "bmp": "image/bmp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "ico": "image/x-icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "png": "image/png",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "webp": "image/webp",
+    # Sound and video.
+    "flac": "audio/flac",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "pdf": "application/pdf",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+    "csv": "text/csv",
+    "geojson": "application/geo+json",
+    "ics": "text/calendar",
+    "ipynb": "application/x-ipynb+json",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "py": "text/x-python",
+    "sql": "application/sql",
+    "tex": "application/x-tex",
+    "toml": "application/toml",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    # Data and archives, which are only downloaded.
+    "7z": "application/x-7z-compressed",
+    "arrow": "application/vnd.apache.arrow.file",
+    "bin": "application/octet-stream",
+    "db": "application/vnd.sqlite3",
+    "feather": "application/vnd.apache.arrow.file",
+    "h5": "application/x-hdf5",
+    "npy": "application/octet-stream",
+    "npz": "application/octet-stream",
+    "parquet": "application/vnd.apache.parquet",
+    "pkl": "application/octet-stream",
+    "sqlite": "application/vnd.sqlite3",
+    "stl": "model/stl",
+    "tar": "application/x-tar",
+    "tgz": "application/gzip",
+    "zip": "application/zip",
+}
 """The endings that a browser runs nothing of, with their types."""
 
-_COMPRESSED_TYPES = MappingProxyType(
-    {
-        "bz2": "application/x-bzip2",
-        "gz": "application/gzip",
-        "xz": "application/x-xz",
-    }
-)
-"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
-"""
+_COMPRESSED_TYPES: Mapping[str, str] = {
+    "bz2": "application/x-bzip2",
+    "gz": "application/gzip",
+    "xz": "application/x-xz",
+}
+"""Endings that `mimetypes` looks past: the type is that of the ending before."""
 
-_IMAGE_ENDINGS = MappingProxyType(
-    {
-        "image/gif": "gif",
-        "image/jpeg": "jpg",
-        "image/png": "png",
-        "image/webp": "webp",
-    }
-)
+_IMAGE_ENDINGS: Mapping[str, str] = {
+    "image/gif": "gif",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/webp": "webp",
+}
 """The ending of each type of image that models and their tools generate."""
 
 _UNFIT = re.compile(

@@ -1,7 +1,4 @@
-"""What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
-
-And which characters it does not store.
-"""
+"""What Open WebUI's own texts and tools mean, and which characters it does not store."""
 
 import re
 from typing import Any
@@ -22,7 +19,7 @@ of 0.12.4)."""
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     """Return name and arguments of the call inside of a call of `call_tool`.
 
-    The name is as the model wrote it: maybe not even a text. None: it is no such call.
+    The name is as the model wrote it, and may be no text. None if it is no such call.
     """
     params = parse_json_object(arguments.get("params"))
     if params is None:

@@ -33,6 +33,7 @@ from openai_responses.json_input import (
     value_at,
 )
 from openai_responses.requests.parameters import given_values
+from owui_chat.code import CODE_CARD, code_text
 from owui_chat.file_names import document_name
 
 
@@ -665,11 +666,7 @@ def _said(rows: JsonObject, question_id: str) -> list[tuple[str, str]]:
     return said
 
 
-_SENT_AS_CALLS = (
-    "function_call",
-    "function_call_output",
-    "open_webui:code_interpreter",
-)
+_SENT_AS_CALLS = ("function_call", "function_call_output", CODE_CARD)
 """What the host reads of an output besides its messages."""
 
 
@@ -689,7 +686,7 @@ def without_unseen_words(
     for _, row in walk_branch(rows, tip):
         if row.get("role") == "assistant":
             output = row.get("output")
-            is_shown = not output or any(map(_is_text_item, content_parts(output)))
+            is_shown = not output or any(map(host_text, content_parts(output)))
             (shown if is_shown else unseen).add(_plain_text(row.get("content")))
     unseen -= {*shown, ""}
     return [
@@ -699,16 +696,15 @@ def without_unseen_words(
     ]
 
 
-def _is_text_item(item: JsonObject) -> bool:
-    """Say whether the host reads a text from an item of an output."""
-    if item.get("type") == "open_webui:code_interpreter":
-        return True
+def host_text(item: JsonObject) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
     if item.get("type") != "message":
-        return False
-    return any(
-        part.get("type") == "output_text" and part.get("text")
-        for part in content_parts(item.get("content"))
-    )
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:

@@ -10,7 +10,7 @@ Results and calls of a chat are read in `messages`.
 from typing import Any
 
 from openai_responses.items import content_parts
-from openai_responses.json_input import JsonObject, as_list, as_mapping, as_text
+from openai_responses.json_input import JsonObject, as_list, as_text, value_at
 
 
 def with_todays_tools(body: JsonObject) -> dict[str, Any]:
@@ -19,7 +19,7 @@ def with_todays_tools(body: JsonObject) -> dict[str, Any]:
     functions = as_list(changed.pop("functions", None))
     changed["tools"] = [{"type": "function", "function": own} for own in functions]
     choice = changed.pop("function_call", None)
-    name = as_text(as_mapping(choice).get("name"))
+    name = as_text(value_at(choice, "name"))
     if name:
         choice = {"type": "function", "function": {"name": name}}
     if choice is not None:
@@ -33,7 +33,7 @@ def in_older_form(answer: dict[str, Any]) -> dict[str, Any]:
     for choice in content_parts(answer.get("choices")):
         older = dict(choice)
         for key in ("delta", "message"):
-            calls = content_parts(as_mapping(choice.get(key)).get("tool_calls"))
+            calls = content_parts(value_at(choice, key, "tool_calls"))
             if calls:
                 older[key] = {**choice[key], "function_call": calls[0].get("function")}
                 del older[key]["tool_calls"]

@@ -15,10 +15,8 @@ from owui_controls.switch import Switch
 class Filter(Switch):
     """A switch for the work of one message; what an agent does, the pipe knows."""
 
-    def __init__(self) -> None:
-        """Say what the pipe is asked for, and draw the icon."""
-        super().__init__(
-            "agent",
-            "<path d='M12 8V4m-8 8H2m20 0h-2M9 13v2m6-2v2'/>"
-            "<rect x='4' y='8' width='16' height='12' rx='2'/>",
-        )
+    SWITCH = "agent"
+    DRAWING = (
+        "<path d='M12 8V4m-8 8H2m20 0h-2M9 13v2m6-2v2'/>"
+        "<rect x='4' y='8' width='16' height='12' rx='2'/>"
+    )

@@ -15,8 +15,5 @@ from owui_controls.switch import Switch
 class Filter(Switch):
     """A switch of its own next to Open WebUI's Code Interpreter, run in the browser."""
 
-    def __init__(self) -> None:
-        """Say what the pipe is asked for, and draw the icon."""
-        super().__init__(
-            "code_interpreter", "<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>"
-        )
+    SWITCH = "code_interpreter"
+    DRAWING = "<path d='m8 7-5 5 5 5m8-10 5 5-5 5M14 4l-4 16'/>"

@@ -19,6 +19,12 @@ from owui_controls.switch import Switch
 class Filter(Switch):
     """A switch that asks for an effort, which each user chooses in a menu."""
 
+    SWITCH = "thinking"
+    DRAWING = (
+        "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
+        "-1-2Z'/>"
+    )
+
     class UserValves(BaseModel):
         """Settings of a user."""
 
@@ -28,14 +34,6 @@ class Filter(Switch):
                 default="high",
                 description="How long the model thinks while the switch is on.",
             )
-        )
-
-    def __init__(self) -> None:
-        """Say what the pipe is asked for, and draw the icon."""
-        super().__init__(
-            "thinking",
-            "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
-            "-1-2Z'/>",
         )
 
     async def inlet(

@@ -15,10 +15,8 @@ from owui_controls.switch import Switch
 class Filter(Switch):
     """A switch of its own next to Open WebUI's Image, which has a model of its own."""
 
-    def __init__(self) -> None:
-        """Say what the pipe is asked for, and draw the icon."""
-        super().__init__(
-            "image_generation",
-            "<rect x='3' y='4' width='18' height='16' rx='2'/>"
-            "<circle cx='8.5' cy='9.5' r='1.5'/><path d='m4 18 5.5-5.5 4 4 3-3L21 18'/>",
-        )
+    SWITCH = "image_generation"
+    DRAWING = (
+        "<rect x='3' y='4' width='18' height='16' rx='2'/>"
+        "<circle cx='8.5' cy='9.5' r='1.5'/><path d='m4 18 5.5-5.5 4 4 3-3L21 18'/>"
+    )

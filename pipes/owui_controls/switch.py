@@ -5,7 +5,7 @@ Open WebUI shows a filter with `toggle` as a switch next to the chat input and c
 under a key that reaches no other provider. The filters know nothing else of the pipe.
 """
 
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, Field
 
@@ -20,6 +20,10 @@ different releases work together as long as they have the same."""
 class Switch:
     """A filter that the page shows as a switch, with a drawing of its own."""
 
+    SWITCH: ClassVar[str]
+    """What the pipe calls it."""
+    DRAWING: ClassVar[str]
+    """What is inside of the SVG of its icon."""
     CONTRACT = CONTROLS_VERSION
     """What `/check` of the pipe reads."""
 
@@ -30,16 +34,14 @@ class Switch:
             default=0, description="Filters with a lower number run earlier."
         )
 
-    def __init__(self, name: str, drawing: str) -> None:
-        """`name` is what the pipe calls the switch; an SVG of the `drawing` is the icon."""
-        self._name = name
+    def __init__(self) -> None:
         self.valves = self.Valves()
         self.toggle = True
         # An address of the picture itself; Open WebUI inverts it on a dark page.
         self.icon = (
             "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' "
             "fill='none' viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
-            f"stroke-linecap='round' stroke-linejoin='round'>{drawing}</svg>"
+            f"stroke-linecap='round' stroke-linejoin='round'>{self.DRAWING}</svg>"
         )
 
     async def inlet(
@@ -54,4 +56,4 @@ class Switch:
         if metadata is None:
             return
         switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
-        switches[self._name] = value
+        switches[self.SWITCH] = value

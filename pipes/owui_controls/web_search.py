@@ -15,10 +15,8 @@ from owui_controls.switch import Switch
 class Filter(Switch):
     """A switch of its own next to Open WebUI's Web Search, which its server runs."""
 
-    def __init__(self) -> None:
-        """Say what the pipe is asked for, and draw the icon."""
-        super().__init__(
-            "web_search",
-            "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "
-            "5-5 13 0 18'/>",
-        )
+    SWITCH = "web_search"
+    DRAWING = (
+        "<circle cx='12' cy='12' r='9'/><path d='M3 12h18M12 3c5 5 5 13 0 18M12 3c-5 "
+        "5-5 13 0 18'/>"
+    )

@@ -32,7 +32,13 @@ from hosts.people.users import User
 from hosts.servers.open_webui import OpenWebUI
 from hosts.setup.pipes import install_toolkit
 from openai_responses.models.resolve import resolve_model
-from openai_responses.models.usage import Usage, add_usage, cost_of_run, read_usage
+from openai_responses.models.usage import (
+    RequestTerms,
+    Usage,
+    add_usage,
+    cost_of_run,
+    read_usage,
+)
 from simulator import RecordedRequest, Simulator
 from simulator.sealing import unseal_content
 
@@ -185,7 +191,7 @@ def spent(requests: Requests) -> Spent:
         usages.append(usage)
         total = add_usage(total, usage)
     facts = resolve_model(MODEL).facts
-    cost = cost_of_run(usages, facts, (), datetime.now(UTC).date())
+    cost = cost_of_run(usages, facts, (), datetime.now(UTC).date(), RequestTerms())
     if cost is None:
         raise RuntimeError(f"Nobody knows what {MODEL} costs.")
     replayed = sum(replayed_tokens(request.body["input"]) for request in requests)

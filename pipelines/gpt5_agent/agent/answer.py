@@ -218,7 +218,6 @@ class _Agent:
         """Yield that the model is asked."""
         if self._round_step:
             yield self._steps.end(self._round_step)
-        self._cut = []
         self._delegated = self._spending.take_delegated()
         self._round_began = self._noted_until
         yield StateChanged("thinking")

@@ -26,6 +26,7 @@ from openai_responses.endings import (
     ending_of_incomplete,
     ending_of_refusal,
     notice_text,
+    unreadable_answer,
 )
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import (
@@ -263,7 +264,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.message)
+            raise unreadable_answer(QUEUED)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:

@@ -161,12 +161,7 @@ def takes_search_budget(model: ResolvedModel) -> bool:
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
     version = read_gpt_version(model.facts.id or model.family)
-    if version is None or not model.facts.reasoning:
-        return False
-    return version >= _FIRST_WITH_BUDGET
-
-
-_FIRST_WITH_BUDGET = (5, 0)
+    return model.facts.reasoning and version is not None and version >= (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:

@@ -51,7 +51,7 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none, and nothing of the following two."""
+    """The service tier; a sum has none, nor the two that follow."""
     searches: int | None = None
     """Web searches that are billed; None if the server does not tell."""
     images: ImageTokens | None = None
@@ -115,7 +115,7 @@ def read_usage(
         # Anthropic counts what was not cached alone, and gateways pass that on.
         input_tokens += cached
         total = max(total, input_tokens + output_tokens)
-    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
@@ -127,7 +127,7 @@ def read_usage(
         tier=as_text(tier),
         cost=_read_cost(wire),
         searches=searches if is_count else None,  # not told
-        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        images=_read_image_tokens(value_at(tool_usage, "image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
 
@@ -218,15 +218,12 @@ class RequestTerms(NamedTuple):
     """How long the answer of a background model may take."""
 
 
-_PLAIN_TERMS = RequestTerms()
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
     output: Iterable[Item],
     today: date,
-    terms: RequestTerms = _PLAIN_TERMS,
+    terms: RequestTerms,
 ) -> Cost | None:
     """Return the cost of a run: its responses, searches, pictures and containers.
 
@@ -254,7 +251,7 @@ def cost_of_run(
     makers = map(maker_of, items)
     dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
-    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    memory = as_text(value_at(code, "container", "memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
     dollars += fee * len(container_ids(items))
     pictures = _cost_of_pictures(usages, items, terms.tools)

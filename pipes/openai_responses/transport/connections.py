@@ -24,9 +24,9 @@ from openai_responses.clock import unix_seconds
 from openai_responses.endings import (
     COMPRESSED,
     UNREADABLE,
-    Ending,
     ending_of_failure,
     ending_of_refusal,
+    unreadable_answer,
 )
 from openai_responses.endpoint import Endpoint, proxy_for
 from openai_responses.errors import (
@@ -39,7 +39,6 @@ from openai_responses.errors import (
     InvalidSetting,
     ResponsesError,
     SettingFault,
-    UnreadableAnswer,
     read_api_error,
     read_error_body,
 )
@@ -295,7 +294,7 @@ class HttpResponse:
         except UnpackingError:
             if self._has_text:  # damaged on its way
                 raise ConnectionFailed(_BROKE) from None
-            raise _unreadable_answer(COMPRESSED) from None
+            raise unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`.
@@ -329,7 +328,7 @@ class HttpResponse:
             is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
             if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
-            error = _unreadable_answer(UNREADABLE)
+            error = unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
                 error.failure = Failure()
             raise error from None
@@ -384,7 +383,7 @@ class HttpResponse:
             failure = Failure(self._response.status, error)
             raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
-        raise _unreadable_answer(UNREADABLE)
+        raise unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -547,13 +546,10 @@ class Connections:
             with closing(received) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
-                is_good = response.status < _FIRST_BAD_STATUS
-                if method == "GET":  # one that has nothing to return has failed
-                    is_good = response.status == _STATUS_OK
-                if not is_good:
-                    if response.status < _FIRST_BAD_STATUS:
-                        raise _unreadable_answer(UNREADABLE)
+                if response.status >= _FIRST_BAD_STATUS:
                     raise await answer.refusal()
+                if method == "GET" and response.status != _STATUS_OK:
+                    raise unreadable_answer(UNREADABLE)  # it has nothing to return
                 yield answer
 
     def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -612,42 +608,35 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytearray:
     """Return a request as JSON; others run between the pieces of a long input.
 
-    A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body. What is written is copied into the body piece by piece: with copies of
-    the whole text, a document of 45 MB took 240 MB.
+    An empty request has no body.
     """
     if not payload:
         return bytearray()
     # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
-    fields = {**payload, "input": []}
     opening = b'"input":['
-    try:
-        whole = compact_json(fields)
-    except ValueError:
-        opening = b'"input": ['
-        whole = _JSON.encode(fields).encode(errors="replace")
+    whole = _json_bytes({**payload, "input": []})
     end = whole.index(opening) + len(opening)
     body = bytearray(whole[:end])
     items = payload["input"]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
             await asyncio.sleep(0)
-            body += b", "
+            body += b","
         some = items[start : start + _ITEMS_AT_ONCE]
-        try:
-            body += memoryview(compact_json(some))[1:-1]
-        except ValueError:
-            text = _JSON.encode(some)
-            last = len(text) - 1  # without its brackets
-            for begin in range(1, last, _CHARACTERS_AT_ONCE):
-                piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
-                body += piece.encode(errors="replace")
+        body += memoryview(_json_bytes(some))[1:-1]  # without its brackets
     body += whole[end:]
     return body
 
 
-_JSON = json.JSONEncoder(ensure_ascii=False)
-_CHARACTERS_AT_ONCE = 1024 * 1024
+def _json_bytes(value: object) -> bytes:
+    """Return a value as JSON; a lone surrogate, as of a broken copy, becomes `?`."""
+    try:
+        return compact_json(value)
+    except ValueError:
+        return _JSON.encode(value).encode(errors="replace")
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 async def _receive(
@@ -676,15 +665,6 @@ async def _receive(
         ) from None
 
 
-def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    return UnreadableAnswer(ending.message, ending.fault)
-
-
-def _path_step(text: str) -> str:
-    """Return a text as one step of a path; a lone surrogate becomes a question mark."""
-    return quote(text, safe="", errors="replace")
-
-
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
@@ -697,6 +677,8 @@ async def container_file(
 
     More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
+    # Each id is one step of the path, whatever a server has put into it.
+    ids = [quote(id, safe="", errors="replace") for id in (container_id, file_id)]
+    path = "/containers/{}/files/{}/content".format(*ids)
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))

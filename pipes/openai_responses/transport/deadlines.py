@@ -31,7 +31,7 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
     `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as users who are asked.
+    when something else takes the time, such as users who are asked.
     """
 
     def __init__(

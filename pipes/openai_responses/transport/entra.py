@@ -33,12 +33,9 @@ class _EntraToken(NamedTuple):
 
     @property
     def seconds_left(self) -> float:
-        """For how long it holds yet, by whichever clock says less."""
+        """How long it still holds, by the clock that says less."""
         left = self.last_moment - monotonic_seconds()
         return min(left, self.end - unix_seconds())
-
-
-_NO_ENTRA_TOKEN = _EntraToken()
 
 
 class EntraTokens:
@@ -50,29 +47,28 @@ class EntraTokens:
         """The token of each scope."""
         self._next_try = 0
         """From when on a token that still holds may be renewed."""
-        self._failures = 0
         self._failure = ("", "")
         """The last one: its scope, and the reason."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
-        """Return a token that holds for some minutes yet; raises InvalidRequest.
+        """Return a token that still holds for some minutes; raises InvalidRequest.
 
         If there is no other, the one that ends is used until then. As long as it holds,
         one request at a time waits for the next one, and none for a while after a
         failure, because Entra may take long to answer nothing.
         """
-        token = self._known.get(scope, _NO_ENTRA_TOKEN)
+        token = self._known.get(scope) or _EntraToken()
         is_asked = self._lock.locked() or unix_seconds() < self._next_try
         if is_asked and token.seconds_left > 0:
             return token.text
-        earlier_failures = self._failures
+        earlier = self._failure
         async with self._lock:
-            token = self._known.get(scope, _NO_ENTRA_TOKEN)
+            token = self._known.get(scope) or _EntraToken()
             if token.seconds_left < _RENEWED_BEFORE:
                 # Who waited while another request failed does not wait once more.
                 failed_scope, reason = self._failure
-                if self._failures > earlier_failures and failed_scope == scope:
+                if self._failure is not earlier and failed_scope == scope:
                     raise InvalidRequest(reason)
                 try:
                     text, end = await asyncio.to_thread(self._ask, scope)
@@ -83,7 +79,6 @@ class EntraTokens:
                         token = _EntraToken(text, end, last_moment)
                 except InvalidRequest as error:
                     if token.seconds_left <= 0:
-                        self._failures += 1
                         self._failure = (scope, str(error))
                         raise
                     self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE

@@ -16,12 +16,11 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from openai_responses.endings import CHAT_COMPLETIONS
+from openai_responses.endings import CHAT_COMPLETIONS, unreadable_answer
 from openai_responses.errors import (
     AnswerTooLarge,
     ApiError,
     MalformedEvent,
-    UnreadableAnswer,
     read_api_error,
 )
 from openai_responses.items import (
@@ -486,7 +485,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
+        raise unreadable_answer(CHAT_COMPLETIONS)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:

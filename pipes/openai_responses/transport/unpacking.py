@@ -109,7 +109,6 @@ class _Inflation(_Packing):
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
     def __init__(self, window_bits: int) -> None:
-        """Take what zlib knows the format by."""
         self._window_bits = window_bits
         self._inflater = zlib.decompressobj(window_bits)
         self.has_ended = False
@@ -136,8 +135,6 @@ class _Inflation(_Packing):
 
 
 class _Brotli(_Packing):
-    """Unpacks Brotli."""
-
     def __init__(self) -> None:
         """Raise UnpackingError without a package for it, or with an old one.
 

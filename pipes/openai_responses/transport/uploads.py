@@ -3,9 +3,8 @@
 An uploaded file expires by itself: nothing has to be deleted, also if the host stops.
 """
 
-from openai_responses.endings import UNREADABLE
+from openai_responses.endings import UNREADABLE, unreadable_answer
 from openai_responses.endpoint import Endpoint
-from openai_responses.errors import UnreadableAnswer
 from openai_responses.json_input import as_mapping, as_text
 from openai_responses.transport.connections import Connections, EncodedBody
 from openai_responses.transport.deadlines import Deadlines
@@ -62,5 +61,5 @@ async def upload_file(
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
-        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
+        raise unreadable_answer(UNREADABLE)
     return file_id

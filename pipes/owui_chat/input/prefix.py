@@ -222,8 +222,8 @@ def drop_repeated_context(
     compaction, after the answers that are `compacted`, replaces the earlier text.
     """
     # The texts of earlier questions around which the host put something, as sent. The
-    # last question of the row is the one that is asked: an answer that is continued was
-    # sent with it before.
+    # last question of the row is the one that is asked. An answer to it that is replaced
+    # may have compacted the chat: that compaction is gone.
     earlier_texts: list[str] = []
     for question, stored in _stored_questions(parts)[:-1]:
         before_it = sent.get(stored.answer_id, _NOTHING).injected

@@ -25,13 +25,12 @@ from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
     as_mapping,
-    as_text,
     json_weight,
     parse_json_object,
     value_at,
 )
 from owui_chat.answers import COMMENTARY_TYPE
-from owui_chat.code import CODE_CARD, code_text
+from owui_chat.code import CODE_CARD
 from owui_chat.kept_summaries import kept_text, restore_summaries
 from owui_chat.messages import (
     AssistantText,
@@ -39,6 +38,7 @@ from owui_chat.messages import (
     ToolCall,
     ToolMessage,
     UserMessage,
+    host_text,
     walk_branch,
 )
 from owui_chat.storage.records import message_key
@@ -306,7 +306,7 @@ class _PlaceFinder:
             return
         elif item.get("type") == COMMENTARY_TYPE:
             self.by_id[_item_id(item)] = self._place
-        elif _host_text(item):
+        elif host_text(item):
             start, end = _find_text(self._answer, self._place, item)
             self._place = end
             if start is not None:
@@ -323,7 +323,7 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    text = _host_text(item)
+    text = host_text(item)
     number, offset = place
     whole = _part_text(answer, number)
     if offset and offset == len(whole):
@@ -364,17 +364,6 @@ def _part_text(answer: Sequence[ChatPart], number: int) -> str:
     """Return the text of a part; empty for another part, and after the last one."""
     part = answer[number] if number < len(answer) else None
     return part.text if isinstance(part, AssistantText) else ""
-
-
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
 
 
 def _item_id(item: Item) -> str:

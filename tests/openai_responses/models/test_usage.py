@@ -201,7 +201,9 @@ def test_each_kind_of_token_has_its_price(
     prices: ModelPrices | None, expected: float | None
 ) -> None:
     """Cached and written tokens are part of the input, not on top of it."""
-    found = cost_of_run([USAGE], FACTS._replace(prices=prices), [], TODAY)
+    found = cost_of_run(
+        [USAGE], FACTS._replace(prices=prices), [], TODAY, RequestTerms()
+    )
     dollars = found and found.dollars
     assert dollars == (expected and pytest.approx(expected / 1_000_000))
 
@@ -357,7 +359,9 @@ def test_only_searches_are_billed() -> None:
     assert billed(in_files, SEARCH, usages=[Usage(searches=1)]) == Cost(about(0.0125))
     # Older models pay more for one.
     older = resolve_model("gpt-4.1").facts
-    assert cost_of_run([Usage()], older, [SEARCH], TODAY) == Cost(about(0.025), False)
+    assert cost_of_run([Usage()], older, [SEARCH], TODAY, RequestTerms()) == Cost(
+        about(0.025), False
+    )
 
 
 def test_the_servers_count_of_searches_wins() -> None:

@@ -469,14 +469,15 @@ def test_words_are_not_stored_twice() -> None:
         (f"{CONTEXT}rain?", f"{CONTEXT}snow?", "", True),
         (f"{CONTEXT}<f/>\nrain?", f"{CONTEXT}snow?\n[noon]", "", True),
         (f"{CONTEXT}rain?", f"{CONTEXT}snow?", "a", False),
+        (f"{CONTEXT}rain?", f"{CONTEXT}snow?", "b", True),
         (f"{CONTEXT}rain?", f"{CONTEXT}<f/>\nsnow?", "", False),
         (f"{CONTEXT}another's words", f"{CONTEXT}snow?", "", False),
         ("c" * 499 + "rain?", "c" * 499 + "snow?", "", False),
         ("c" * 500 + "rain?", "c" * 500 + "snow?", "", True),
     ],
     ids=[
-        *("same", "more around it", "compacted", "new file", "edited"),
-        *("short", "just long enough"),
+        *("same", "more around it", "compacted", "compacted by a replaced answer"),
+        *("new file", "edited", "short", "just long enough"),
     ],
 )
 def test_context_is_sent_once(
