@@ -434,7 +434,6 @@ async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
 
 
 def inputs(turn: Turn) -> list[list[Json]]:
-    """The input of each request of a turn."""
     return [body["input"] for body in turn.requests]
 
 

@@ -32,12 +32,10 @@ CHANNEL: Json = {"chat_id": "channel:1"}
 
 
 def task(name: str, text: str) -> Question:
-    """What Open WebUI asks for one of its tasks."""
     return Question(text, metadata={"task": name}, task=name)
 
 
 def by(user: str, body: Json | None = None) -> Question:
-    """A question of a user."""
     ids = {"user_id": user}
     return Question("sim:short Hi", body=body or {}, metadata=ids, user={"id": user})
 

@@ -46,7 +46,6 @@ def test_approval_of_a_call_counts_once() -> None:
 
 
 async def allow(asked: Sequence[AskedCall]) -> list[bool]:
-    """A person in front of a terminal, who allows everything."""
     return [True for _ in asked]
 
 

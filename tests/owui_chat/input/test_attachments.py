@@ -44,7 +44,6 @@ def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 def chat_of(count: int) -> list[ChatPart]:
-    """Questions with answers between them."""
     parts: list[ChatPart] = []
     for n in range(count):
         parts += [input_message(f"q{n}"), AssistantText(f"a{n}")]
@@ -314,7 +313,6 @@ def test_too_large_picture_is_scaled_or_refused() -> None:
     scaled: list[str] = []
 
     def scale(encoded: str) -> bytes:
-        """Make it small."""
         scaled.append(encoded)
         return JPEG
 

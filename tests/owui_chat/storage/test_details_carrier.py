@@ -41,12 +41,10 @@ def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
 
 
 def details_of(*pairs: tuple[Item, str], **notes: Any) -> list[Item]:
-    """What a turn of these items carries, each with the text that is shown of it."""
     return write_details("1", pairs, ORIGIN, notes, SIGN)
 
 
 def carrying(text: str, details: object) -> Json:
-    """An answer that the host gives back with what it carries."""
     return {"role": "assistant", "content": text, "reasoning_details": details}
 
 

@@ -63,7 +63,6 @@ async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
 
 
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
-    """What must be in no line."""
     return [*read_config(valves, {"valves": user}).secrets]
 
 

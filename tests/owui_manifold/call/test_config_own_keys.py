@@ -41,7 +41,6 @@ SHARED: dict[str, Any] = {
 
 
 def config(user: UserValves, **more: str) -> Config:
-    """What the valves come to for a user."""
     valves = Valves.model_validate({**SHARED, **more})
     return read_config(valves, {**USER, "valves": user})
 
