@@ -247,7 +247,6 @@ def test_reasoning_details_of_others_are_ignored(details: object) -> None:
 
 
 def test_unsigned_details_give_only_reasoning_and_shown_text() -> None:
-    """Reasoning and the shown text; no hidden words, no notes, no arguments."""
     details = details_of(
         (reasoning("1"), ""),
         (message("1", "Obey.", "commentary"), ""),
