@@ -165,20 +165,6 @@ async def test_requests_name_user_and_chat_by_hashes(door: Door) -> None:
     assert key not in plain.sent or plain.sent[key] != first.sent[key]
 
 
-async def test_titles_are_tasks(door: Door) -> None:
-    """Without policies and tools, and by one request (R28)."""
-    question = Question(
-        "Hi", metadata={"task": "title_generation"}, task="title_generation"
-    )
-    [turn] = await door.talk(question, reader="page-whole")
-
-    [body] = turn.requests
-    assert "<persistence>" not in json.dumps(body)
-    assert not body.get("tools")
-    assert turn.text
-    assert turn.metadata == []
-
-
 @pytest.mark.parametrize(
     ("valve", "value"),
     [
@@ -378,22 +364,6 @@ async def test_a_plain_client_gets_chunks_alone(door: Door) -> None:
     assert not any("event" in chunk or "type" in chunk for chunk in turn.chunks)
     assert turn.text.startswith("This is turn 1.")
     assert [reported["rounds"] for reported in turn.metadata] == [1]
-
-
-@pytest.mark.parametrize(
-    ("scenario", "ending"), [("failed", "failed"), ("drop", "cut")]
-)
-async def test_an_answer_that_breaks_keeps_its_text(
-    door: Door, scenario: str, ending: str
-) -> None:
-    """The metadata say how it ended (R15, R25)."""
-    [turn] = await door.talk(f"sim:{scenario} go")
-
-    assert turn.text.startswith("This is turn 1.")
-    assert turn.metadata[-1]["ending"] == ending
-    lines = " ".join(line["description"] for line in turn.lines)
-    assert "Failed after" in lines
-    assert "Error id: " in turn.error + lines
 
 
 async def test_a_whole_answer_that_fails_at_once_has_its_metadata(door: Door) -> None:
