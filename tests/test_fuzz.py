@@ -143,7 +143,6 @@ EVENTS: list[list[Json]] = [
 
 
 def ending_with(item: Json) -> list[Json]:
-    """A message that grows, and is another item in the end."""
     return [*wire.message("Hel", phase="x")[:-1], wire.done(item), wire.completed()]
 
 

@@ -148,7 +148,6 @@ class Source:
 
     @property
     def room(self) -> str:
-        """The package or sub-package that it lies in."""
         return self.name.rpartition(".")[0]
 
     @property

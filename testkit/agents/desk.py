@@ -14,7 +14,6 @@ AGENT = "gpt5_function_calling"
 
 
 def question_messages(text: str) -> list[Json]:
-    """A chat of one question."""
     return [{"role": "user", "content": text}]
 
 

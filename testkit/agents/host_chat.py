@@ -24,12 +24,10 @@ Answerer = Callable[[str, Json], str]
 
 
 def raining(name: str, arguments: Json) -> str:
-    """What the host's tools return."""
     return f"{name} says rain in {arguments['city']}."
 
 
 def allowing(_: Json) -> str:
-    """Press the button that allows, for every question."""
     return "Allow"
 
 

@@ -153,22 +153,18 @@ async def events_of(asked: AgentRequest, provider: Provider) -> list[AgentEvent]
 
 
 def answered(events: Sequence[AgentEvent]) -> list[object]:
-    """The outputs of the calls that the agent answered."""
     return [event.item["output"] for event in events if isinstance(event, ToolOutput)]
 
 
 def states(events: Sequence[AgentEvent]) -> list[str]:
-    """What the agent did, one after the other."""
     return [event.state for event in events if isinstance(event, StateChanged)]
 
 
 def ending_of(events: Sequence[AgentEvent]) -> Ending:
-    """How the run ended."""
     [ended] = [event for event in events if isinstance(event, RunDone)]
     return ended.ending
 
 
 def metadata_of(events: Sequence[AgentEvent]) -> RunMetadata:
-    """What the answer took."""
     [ended] = [event for event in events if isinstance(event, ExecutionEnded)]
     return ended.metadata

@@ -109,7 +109,6 @@ SAMPLE = {
 
 
 def write(root: Path, files: dict[str, str]) -> Path:
-    """Put files under a root."""
     for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -33,17 +33,14 @@ class Desk:
         self.pipe.valves = self.pipe.valves.model_copy(update=valves)
 
     async def emit(self, event: Json) -> None:
-        """Tell the page something."""
         self.emitted.append(event)
 
     @property
     def bodies(self) -> list[Json]:
-        """What was sent to the API, request by request."""
         return [request.body for request in self.sim.requests]
 
     @property
     def sent(self) -> Json:
-        """What was sent last."""
         return self.bodies[-1]
 
     async def answer(self, body: Json, **given: Any) -> Any:
@@ -55,9 +52,7 @@ class Desk:
         return await self.chunks(chat(*texts), **given)
 
     async def chunks(self, body: Json, **given: Any) -> list[Json]:
-        """All that comes of a whole body."""
         return await chunks_of(self.pipe, body, **{**self.usual, **given})
 
     async def result(self, body: Json, **given: Any) -> Json:
-        """What comes of a body where nothing streams."""
         return await result_of(self.pipe, body, **{**self.usual, **given})

@@ -34,7 +34,6 @@ class BrokenBody(dict[str, Any]):
 
 
 def answering(message_id: str) -> Json:
-    """What the host passes for another message of the chat."""
     return {**NATIVE, "__metadata__": {**IDS, "message_id": message_id}}
 
 
@@ -92,7 +91,6 @@ def body_of(response: Response) -> Json:
 
 
 def grown(chunks: list[Json]) -> str:
-    """The text of native events."""
     wanted = "response.output_text.delta"
     return "".join(c["delta"] for c in chunks if c.get("type") == wanted)
 
@@ -110,7 +108,6 @@ def stored(chunks: list[Json]) -> str:
 
 
 def errors(chunks: list[Json]) -> list[str]:
-    """The texts of the errors that mark the message as failed."""
     return [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
 
 
@@ -121,7 +118,6 @@ def advice(chunks: list[Json]) -> str:
 
 
 def split_id(message: str) -> tuple[str, str]:
-    """A message without its error id, and the id."""
     match = _ERROR_ID.search(message)
     assert match, message
     return message[: match.start()], match[1]
@@ -146,12 +142,10 @@ def statuses(chunks: list[Json]) -> list[str]:
 
 
 def closings(chunks: list[Json]) -> list[str]:
-    """The lines that tell how long an answer took."""
     return [line for line in _status_lines(chunks) if line.startswith(_CLOSING)]
 
 
 def _status_lines(chunks: list[Json]) -> list[str]:
-    """The lines, without what hides them for a while."""
     shown = host_events(chunks, "status")
     return [line["description"] for line in shown if not line.get("hidden")]
 

@@ -50,7 +50,6 @@ def asked_as(sim: Simulator, *texts: str, model: str = MODEL, **given: Any) -> C
 
 
 async def answered(call: Call, connections: Connections) -> None:
-    """Ask, and let the answer end."""
     async for _ in answer_events(await build_chat_request(call), connections):
         pass
 
@@ -74,7 +73,6 @@ class StoredChat:
 
     @property
     def messages(self) -> Json:
-        """The messages in the chat's row, by their ids."""
         held: Json = self.host.chats.rows["chat-1"].chat["history"]["messages"]
         return held
 
@@ -98,7 +96,6 @@ class StoredChat:
         await answered(self.asked(*texts, **given), self.connections)
 
     async def finish(self, call: Call) -> None:
-        """Let the answer to a call end."""
         await answered(call, self.connections)
 
     def uploads_of(self) -> Json:

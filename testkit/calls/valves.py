@@ -5,5 +5,4 @@ from typing import Any
 
 
 def expert(**settings: Any) -> str:
-    """The text of EXPERT_JSON with these settings."""
     return json.dumps(settings)

@@ -83,11 +83,9 @@ class Turn:
 
     @property
     def lines(self) -> list[Json]:
-        """The status lines of the page."""
         return self.events("status")
 
     def events(self, kind: str) -> list[Json]:
-        """What Open WebUI hands to its page."""
         events = [chunk["event"] for chunk in self.chunks if "event" in chunk]
         return [event["data"] for event in events if event["type"] == kind]
 
@@ -108,7 +106,6 @@ class Turn:
 
     @property
     def sent(self) -> Json:
-        """The last request."""
         body: Json = self.requests[-1]
         return body
 

@@ -113,7 +113,6 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
         return timers | asyncio.all_tasks(self)
 
     def time(self) -> float:
-        """Return the seconds that the loop has waited."""
         return self._counting.waited
 
     def run_in_executor(  # type: ignore[override]

@@ -39,7 +39,6 @@ class SkippingLoop(asyncio.SelectorEventLoop):
         super().__init__(self._skipping)
 
     def time(self) -> float:
-        """Return the seconds since the loop began."""
         return self._skipping.skipped
 
 

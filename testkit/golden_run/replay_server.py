@@ -50,7 +50,6 @@ class ReplayServer:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Let stalled answers end, then close."""
         self._is_closing.set()
         if self._runner:
             await self._runner.cleanup()

@@ -47,7 +47,6 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The name under which the outcome is written."""
         return f"{self.shell}/{self.subject}/{self.reader.name}"
 
 

@@ -38,7 +38,6 @@ CHAT: dict[str, Any] = {
 
 
 def host(module: str, name: str) -> Any:
-    """Return what Open WebUI has under a name."""
     return getattr(import_module(f"open_webui.{module}"), name)
 
 

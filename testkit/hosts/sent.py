@@ -14,7 +14,6 @@ def chat_bodies(simulator: Simulator) -> list[Json]:
 
 
 def answered(simulator: Simulator) -> list[RecordedRequest]:
-    """The requests for responses."""
     return [r for r in simulator.requests if r.path.endswith("/responses")]
 
 
@@ -66,7 +65,6 @@ def assert_nothing_dropped(simulator: Simulator) -> None:
 
 
 def tool_outputs(body: Json) -> list[str]:
-    """What the tools gave the model, in a request."""
     items = body["input"]
     return [i["output"] for i in items if i["type"] == "function_call_output"]
 

@@ -145,7 +145,6 @@ def cited_sources(count: int) -> Work:
 
 
 def plain_sources(count: int) -> Work:
-    """The same for a client of plain HTTP."""
     return partial(_show_plainly, _message_events(0, _message_with_links(count), ""))
 
 

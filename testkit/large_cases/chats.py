@@ -100,7 +100,6 @@ def _details(name: str, *items: tuple[Item, str]) -> list[Item]:
 
 
 def _read_body(messages: Sequence[Json]) -> Work:
-    """Return the whole way of a body to the input items."""
     return partial(_input_of, json.loads(json.dumps(messages)))
 
 
@@ -127,7 +126,6 @@ def calls_in_one_run(count: int) -> Work:
 
 
 def many_messages(count: int) -> Work:
-    """Questions and answers in turn."""
     messages = []
     for number in range(0, count, 2):
         messages.append(_user(f"Text {number}."))
@@ -136,7 +134,6 @@ def many_messages(count: int) -> Work:
 
 
 def tool_messages(count: int) -> Work:
-    """Messages of tools that were not called."""
     outputs = [_tool_message(number) for number in range(count)]
     return _read_body([_user("Hello"), *outputs])
 
@@ -270,7 +267,6 @@ def _output_item(name: str) -> Item:
 
 
 def _read_chat(chat: Json, messages: Sequence[Json]) -> Work:
-    """Return the whole way of a stored chat to the input items."""
     return partial(_restored_input, *json.loads(json.dumps([chat, messages])))
 
 
@@ -284,12 +280,10 @@ def _restored_input(chat: Json, messages: Sequence[Json]) -> list[Item]:
 
 
 def turns_with_kept_items(count: int) -> Work:
-    """Turns with 100 kept items each."""
     return _read_chat(*output_chat(count, 100))
 
 
 def kept_items_of_one_answer(count: int) -> Work:
-    """One turn with many kept items."""
     return _read_chat(*output_chat(1, count))
 
 
@@ -313,7 +307,6 @@ def _records_of(message_id: str, first: int, count: int) -> Mapping[str, Any]:
 
 
 def records_of_one_key(count: int) -> Work:
-    """Many records under the key of one message."""
     chat = {message_key("a"): _records_of("a", 0, count)}
     return partial(read_records, chat, SIGN)
 

@@ -142,7 +142,6 @@ class _Compiler:
     limit: int
 
     def add(self, tree: Any) -> None:
-        """Append the steps of a sequence."""
         for code, value in tree:
             self._add_node(code, value)
 

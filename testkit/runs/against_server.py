@@ -41,14 +41,12 @@ AT_ONCE = limits()
 
 
 def asking(text: str = "Hi", stream: bool = True) -> ResponsesRequest:
-    """Return a request that says this."""
     parts = [{"type": "input_text", "text": text}]
     items = [{"type": "message", "role": "user", "content": parts}]
     return ResponsesRequest(model="gpt-5.6-sol", input=items, stream=stream)
 
 
 def simulated(sim: Simulator) -> Endpoint:
-    """Return the way to a simulator."""
     return Endpoint(sim.base_url, sim.api_key)
 
 
@@ -108,11 +106,9 @@ class Told:
 
     @property
     def log(self) -> list[str]:
-        """What was told, as lines."""
         return log_of(self.events)
 
     def of(self, kind: type[Kind]) -> list[Kind]:
-        """Return the events of a type."""
         return [event for event in self.events if isinstance(event, kind)]
 
 
@@ -120,11 +116,9 @@ class Runs:
     """The runs of a test, over its connections."""
 
     def __init__(self, connections: Connections) -> None:
-        """Nothing is asked yet."""
         self.connections = connections
 
     async def at(self, endpoint: Endpoint, within: Limits = AT_ONCE) -> Told:
-        """Ask who answers there."""
         return Told(await report(self.connections, endpoint, within=within))
 
     async def against(
@@ -160,13 +154,11 @@ class Runs:
 
 
 def end_of(events: list[RunEvent]) -> RunDone:
-    """Return the last event of a run."""
     assert isinstance(events[-1], RunDone)
     return events[-1]
 
 
 def notes_of(events: list[RunEvent]) -> list[str]:
-    """Return the messages that a person saw while they waited."""
     return [event.message for event in events if isinstance(event, Status)]
 
 

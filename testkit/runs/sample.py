@@ -71,7 +71,6 @@ def message(name: str, text: str, phase: str | None = None, **part: Any) -> Item
 
 
 def refusal(name: str, text: str) -> Item:
-    """A message in which the model declines."""
     item = message(name, "")
     return {**item, "content": [{"type": "refusal", "refusal": text}]}
 
@@ -109,7 +108,6 @@ def search(name: str) -> Item:
 
 
 def without(item: Item, *keys: str) -> Item:
-    """An item without some of its keys."""
     return {key: value for key, value in item.items() if key not in keys}
 
 
@@ -251,7 +249,6 @@ class Ids:
     given: int = 0
 
     def __call__(self) -> str:
-        """Return the next id."""
         self.given += 1
         number = (1_795_262_400_000 << 80) | self.given
         return str(ulid.from_int(number))
@@ -266,7 +263,6 @@ class Page:
 
     @property
     def items(self) -> list[Item]:
-        """What the host has stored."""
         return self._view.output.items
 
     def render(self, event: AnswerEvent) -> Iterator[dict[str, Any]]:
@@ -352,7 +348,6 @@ def _asks(event: CitedEvent) -> bool:
 
 
 def has_marker(text: str) -> bool:
-    """Say whether a text holds a marker of any writer."""
     return strip_markers(text) != text
 
 

@@ -60,5 +60,4 @@ class ScriptedProvider:
         return counted._replace(cost=self.cost, tier=self.tier)
 
     def paused(self) -> AbstractContextManager[None]:
-        """Wait for nothing."""
         return nullcontext()

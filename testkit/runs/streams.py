@@ -57,7 +57,6 @@ class Stream(NamedTuple):
         return () if self.name in SERVER_RUN else None
 
     def rounds(self) -> list[bytes]:
-        """Return the bytes of each response."""
         if self.line:
             return [_recorded_lines(self.files[0])[self.line - 1]]
         return [path.read_bytes() for path in self.files]

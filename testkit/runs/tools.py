@@ -18,7 +18,6 @@ CANARY = "canary: the database password is hunter2"
 
 
 async def weather(arguments: Json) -> str:
-    """Answer at once."""
     return f"Rain in {arguments['city']}."
 
 
@@ -28,7 +27,6 @@ async def breaking(_: Json) -> str:
 
 
 async def exiting(_: Json) -> str:
-    """End the process."""
     raise SystemExit(CANARY)
 
 
@@ -52,12 +50,10 @@ async def cancelling(_: Json) -> str:
 
 
 async def out_of_time(_: Json) -> str:
-    """Report a timeout of its own."""
     raise TimeoutError(CANARY)
 
 
 async def endless(_: Json) -> str:
-    """Wait for ever."""
     await asyncio.Event().wait()
     raise AssertionError("nobody sets it")
 
@@ -86,7 +82,6 @@ class MemoryTools:
         self.left: list[str] = []
 
     def parameters(self, name: str) -> Mapping[str, Any] | None:
-        """Return the schema of a known tool."""
         return self.schemas.get(name, CITY) if name in self.functions else None
 
     def resolve_call(self, name: str, arguments: Json) -> tuple[str, Json] | None:

@@ -15,5 +15,4 @@ write_transcripts(FOLDER)
 
 
 def transcript(name: str) -> bytes:
-    """Return the stream of one response."""
     return (FOLDER / f"{name}.sse").read_bytes()

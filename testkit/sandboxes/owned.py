@@ -10,7 +10,6 @@ class OwnedTools(SandboxTools):
     """The tools, and the pool of their workspaces."""
 
     def __init__(self, *given: Any, **named: Any) -> None:
-        """Take what the tools take in addition to workspaces."""
         self._pool = WorkspacePool()
         super().__init__(self._pool, *given, **named)
 

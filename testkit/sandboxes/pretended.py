@@ -44,7 +44,6 @@ def confined_answering(answer: object, rest: bytes = b"") -> str:
 
 
 async def execute(tools: SandboxTools, code: str = "1") -> SandboxResult:
-    """What a chat gets for code."""
     key = WorkspaceKey("", "a chat")
     return await tools.call(key, "python_execute", {"code": code})
 

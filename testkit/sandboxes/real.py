@@ -39,7 +39,6 @@ class Ran:
 
     @property
     def told(self) -> Mapping[str, Any]:
-        """The JSON that the model gets."""
         assert self.answer.text.startswith("{"), (self.answer.text, self.log)
         output: Mapping[str, Any] = json.loads(self.answer.text)
         return output
@@ -71,11 +70,9 @@ class Chat:
         return Ran(answer, self.log)
 
     async def file(self, operation: str, **arguments: str) -> SandboxResult:
-        """Use one of the tools for files."""
         return await self.tools.call(self.key, f"sandbox_fs_{operation}", arguments)
 
     async def still_works(self) -> bool:
-        """Say whether the next run is as good as any."""
         return bool((await self.run("6 * 7")).result == 42)
 
 

@@ -16,7 +16,6 @@ class Account:
     forbidden_prefixes: tuple[str, ...] = ()
 
     def may_use(self, model: str) -> bool:
-        """Tell whether the key may use a model."""
         return not model.startswith(self.forbidden_prefixes)
 
 

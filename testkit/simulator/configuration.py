@@ -47,7 +47,6 @@ class Configuration:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """All tools, allowed or not."""
         return (*self.declared, *self.appended)
 
     @property
@@ -126,7 +125,6 @@ def list_items(body: Body) -> Sequence[Item]:
 
 
 def is_update(item: Item) -> bool:
-    """Tell whether an item changes the configuration."""
     return item.get("type") == "configuration_update"
 
 

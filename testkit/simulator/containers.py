@@ -28,7 +28,6 @@ class ContainerClock:
         return container == EXPIRED or idle_seconds > MAX_IDLE_SECONDS
 
     def note_use(self, items: Sequence[Item], now: float) -> None:
-        """Remember the containers in which code ran."""
         for item in items:
             if item.get("type") == "code_interpreter_call":
                 self._last_used[item["container_id"]] = now

@@ -40,7 +40,6 @@ class RecordedRequest:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is still being written."""
         return self.ended_at is None
 
 

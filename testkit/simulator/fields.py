@@ -5,5 +5,4 @@ from typing import Any
 
 
 def without_fields(fields: Mapping[str, Any], *names: str) -> dict[str, Any]:
-    """Return an object without some of its fields."""
     return {name: value for name, value in fields.items() if name not in names}

@@ -44,7 +44,6 @@ def draw_picture(shade: int) -> str:
 
 
 def read_picture(name: str) -> str:
-    """Return one of the drawn pictures, a PNG, as base64."""
     return base64.b64encode((PICTURES / f"{name}.png").read_bytes()).decode()
 
 

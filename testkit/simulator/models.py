@@ -102,7 +102,6 @@ class ModelFacts:
 
     @property
     def writes_cache_explicitly(self) -> bool:
-        """Whether cache writes are counted and breakpoints are accepted."""
         return self.series >= (5, 6)
 
 

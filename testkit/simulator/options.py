@@ -73,11 +73,9 @@ class Options:
         return int(self.given[name]) if name in self.given else None
 
     def seconds(self, name: str) -> float:
-        """Return an option given in milliseconds as seconds."""
         return float(self.given.get(name) or 0) / 1000
 
     def without(self, names: Collection[str]) -> "Options":
-        """Return the options except those with these names."""
         rest = {name: value for name, value in self.given.items() if name not in names}
         return Options(rest)
 

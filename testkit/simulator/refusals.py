@@ -301,7 +301,6 @@ class Refusal(Exception):
         self.type = type
 
     def body(self) -> dict[str, Any]:
-        """Return the JSON body of the answer."""
         return {"error": self.fields()}
 
     def fields(self) -> dict[str, Any]:
@@ -335,13 +334,11 @@ def refuse(rule: str, /, **words: object) -> Refusal:
 
 
 def refuse_value(path: str, value: object, supported: Sequence[str]) -> Refusal:
-    """Refuse a value outside of a closed list."""
     names = enumerate_values(supported)
     return refuse("value", path=path, value=value, supported=names)
 
 
 def refuse_exclusive_fields(path: str, names: Sequence[str]) -> Refusal:
-    """Refuse the first two of the fields of which there may be one."""
     return refuse("exclusive_fields", path=path, first=names[0], second=names[1])
 
 

@@ -27,7 +27,6 @@ class ValidRequest:
 
     @property
     def effort(self) -> str | None:
-        """The effort at which the model answers."""
         return self.configuration.effort
 
     @property
@@ -46,12 +45,10 @@ class ValidRequest:
 
     @property
     def reasons(self) -> bool:
-        """Whether the model reasons at this effort."""
         return self.effort not in (None, "none")
 
     @property
     def wants_summary(self) -> bool:
-        """Whether a summary of the reasoning was requested."""
         return bool((self.body.get("reasoning") or {}).get("summary"))
 
     @property
@@ -61,7 +58,6 @@ class ValidRequest:
 
     @property
     def outputs(self) -> list[Item]:
-        """The outputs of calls since the last user message."""
         items = self._items_after_question()
         return [item for item in items if read_item_type(item) in ANSWER_TYPES]
 
@@ -80,7 +76,6 @@ class ValidRequest:
         return sorted(tools, key=lambda tool: tool.get("name") != required)
 
     def _items_after_question(self) -> Sequence[Item]:
-        """Return the items that follow the last user message."""
         questions = [at for at, item in enumerate(self.items) if _is_user_text(item)]
         return self.items[questions[-1] + 1 if questions else 0 :]
 

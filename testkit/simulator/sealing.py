@@ -148,7 +148,6 @@ class PrefixHash:
         self._hash.update(b"\n" + serialize_value(item))
 
     def digest(self) -> str:
-        """Return the hash of all that was read so far."""
         return self._hash.copy().hexdigest()[:32]
 
 

@@ -65,7 +65,6 @@ class Simulator:
 
     @property
     def open_streams(self) -> int:
-        """How many answers are being written."""
         return sum(request.is_open for request in self.requests)
 
     @property
@@ -111,7 +110,6 @@ class Simulator:
         return [request for request in self.requests if request.closed_by_client]
 
     async def all_ended(self, timeout: float = WAIT_SECONDS) -> None:
-        """Wait until no answer is being written."""
         async with asyncio.timeout(timeout), self._changed:
             await self._changed.wait_for(lambda: not self.open_streams)
 

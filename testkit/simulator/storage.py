@@ -148,7 +148,6 @@ class ResponseStore:
         return response
 
     def ids(self) -> list[str]:
-        """Return the ids of the stored responses, oldest first."""
         return list(self._stored)
 
     def forget(self) -> None:

@@ -77,7 +77,6 @@ OUTPUT_TYPES = {
 
 
 def _noon() -> float:
-    """Return the time of all transcripts."""
     return NOON
 
 

@@ -17,7 +17,6 @@ def shown_text(chunks: Sequence[Json]) -> str:
 
 
 def error_messages(chunks: Sequence[Json]) -> list[str]:
-    """Return the messages of the errors that mark an answer as failed."""
     return [chunk["error"]["message"] for chunk in chunks if "error" in chunk]
 
 

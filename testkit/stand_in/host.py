@@ -191,7 +191,6 @@ class ModelRow(SimpleNamespace):
     """A row of the table of models."""
 
     def model_dump(self, include: set[str]) -> Json:
-        """Return some of its columns."""
         return {name: value for name, value in vars(self).items() if name in include}
 
 
@@ -222,7 +221,6 @@ class Models:
         return self.rows.get(id)
 
     async def update_model_by_id(self, id: str, model: Any) -> Any:
-        """Take note of what would be written."""
         self.updates.append((id, model))
         return model
 
@@ -389,7 +387,6 @@ class ToolResults:
         return [{"source": {"name": tool_name, "id": tool_id}, "text": tool_result}]
 
     async def store(self, request: Any, url: str, metadata: Json, user: Any) -> str:
-        """Return the address of a stored picture."""
         self.stored.append(url)
         content = base64.b64decode(url.partition(",")[2])
         return f"/api/v1/files/{self.files.add(content, 'image', user.id)}/content"
@@ -434,11 +431,9 @@ class Filters:
     is_database_away: bool = False
 
     def get_filter_context(self, request: Any) -> "Filters":
-        """Return what is kept of filters for one request."""
         return self
 
     async def get_active_filters(self) -> list[tuple[str, bool]]:
-        """Return their ids, and whether they hold for all models."""
         return [(id, False) for id in self.active]
 
     async def get_function_module(self, request: Any, function_id: str) -> Any:
@@ -479,7 +474,6 @@ class Functions:
         return [row for row in self.rows if row.type == type]
 
     async def get_function_valves_by_ids(self, ids: list[str]) -> dict[str, Json]:
-        """Return the stored valves, by the ids of their functions."""
         return await self.filters.get_function_valves_by_ids(ids)
 
 

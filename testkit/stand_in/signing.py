@@ -16,7 +16,6 @@ SIGN: Sign = KEYS.sign
 
 
 def signed_items(items: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Records in their stored form, by id, as this server signs them."""
     return {ulid: sign_object(wire, SIGN, 5, ulid) for ulid, wire in items.items()}
 
 

@@ -39,7 +39,6 @@ class RememberedSpan(trace.NonRecordingSpan):
         self.told["exception.message"] = str(exception)
 
     def set_status(self, status: Any, description: str | None = None) -> None:
-        """Note a failure."""
         if isinstance(status, trace.Status):
             status, description = status.status_code, status.description
         self.failed = status is trace.StatusCode.ERROR
@@ -64,7 +63,6 @@ class Memory:
     bounds: dict[str, list[float]] = field(default_factory=dict)
 
     def values(self, name: str) -> list[float]:
-        """The measurements of an instrument."""
         return [value for instrument, value, _ in self.measured if instrument == name]
 
     def start_span(

@@ -59,13 +59,11 @@ class UsageDatabase:
         return SimpleNamespace(returns_rows=returns, all=done.fetchall)
 
     async def commit(self) -> None:
-        """End the transaction."""
         self.connection.commit()
         if self.unanswered:
             self.unanswered -= 1
             raise TimeoutError
 
     def add_users(self, *users: tuple[str, str]) -> None:
-        """Store the ids and addresses of users."""
         self.connection.executemany('INSERT INTO "user" VALUES (?, ?)', users)
         self.connection.commit()

@@ -64,7 +64,6 @@ def object_complaints(schema: dict[str, Any], at: str) -> Iterator[str]:
 
 
 def kinds(schema: dict[str, Any]) -> list[str]:
-    """The types of a schema."""
     kind = schema.get("type", [])
     return kind if isinstance(kind, list) else [kind]
 

@@ -74,7 +74,6 @@ def scalars() -> st.SearchStrategy[Schema]:
 
 
 def objects(inner: st.SearchStrategy[Schema]) -> st.SearchStrategy[Schema]:
-    """Return objects, some of whose properties are required."""
     properties = st.dictionaries(NAMES, inner, min_size=1, max_size=3)
     return st.builds(_object, properties, st.sets(NAMES, max_size=3))
 

@@ -27,7 +27,6 @@ class ForwardProxy:
 
     @property
     def host(self) -> str:
-        """The proxy's name and port."""
         assert self._server
         return f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
 

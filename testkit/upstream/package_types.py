@@ -49,7 +49,6 @@ def unknown_fields(value: Any, path: str = "") -> list[str]:
 
 @cache
 def adapter_of(type: str) -> TypeAdapter[Any]:
-    """Return the validator for one type of event."""
     return TypeAdapter(EVENT_CLASSES[type])
 
 

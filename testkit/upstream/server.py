@@ -46,17 +46,14 @@ class Upstream:
 
     @property
     def base_url(self) -> str:
-        """The address to give to a client."""
         return str(self._server.make_url("/v1"))
 
     @property
     def endpoint(self) -> Endpoint:
-        """The same, with a key."""
         return Endpoint(self.base_url, KEY)
 
     @property
     def open_connections(self) -> int:
-        """How many connections are open at this moment."""
         return len(self._server.handler.connections)
 
     async def _take(self, request: web.Request) -> web.StreamResponse:
@@ -156,7 +153,6 @@ async def silence(_: web.Request) -> web.StreamResponse:
 
 
 async def hang_up(request: web.Request) -> web.StreamResponse:
-    """Take the request and abort the connection."""
     assert request.transport
     request.transport.abort()
     return web.Response()
@@ -172,7 +168,6 @@ def post(
 async def ask(
     connections: Connections, endpoint: Endpoint, payload: dict[str, Any] = QUESTION
 ) -> JsonObject:
-    """Send a request and return the response object."""
     async with post(connections, endpoint, payload) as answer:
         response: JsonObject = await answer.response_object()
         return response
@@ -199,7 +194,6 @@ def free_port() -> int:
 
 
 async def started(request: web.Request, status: int = 200) -> web.StreamResponse:
-    """Begin an event stream."""
     stream = web.StreamResponse(status=status)
     stream.content_type = "text/event-stream"
     await stream.prepare(request)

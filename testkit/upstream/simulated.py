@@ -25,17 +25,14 @@ class SimulatorReply:
 
     @property
     def body(self) -> Any:
-        """The answer as JSON."""
         return json.loads(self.raw)
 
     @property
     def error(self) -> Any:
-        """The four fields of an error body."""
         return self.body["error"]
 
     @property
     def events(self) -> list[Body]:
-        """The events of a stream."""
         blocks = self.raw.decode().replace("\r\n", "\n").split("\n\n")
         lines = [line for block in blocks for line in block.split("\n")]
         events = [line[6:] for line in lines if line.startswith("data: {")]
@@ -60,7 +57,6 @@ class Client:
 
     @property
     def url(self) -> str:
-        """Where responses are asked for."""
         return f"{self.simulator.base_url}/responses"
 
     def body(self, content: Any = "Hello", **more: Any) -> Body:
@@ -88,13 +84,11 @@ class Client:
         return self.session.post(self.url, json=body, headers=sent)
 
     async def get(self, id: str, key: str = KEY, **query: str) -> SimulatorReply:
-        """Ask for a stored response."""
         url, sent = f"{self.url}/{id}", {"Authorization": f"Bearer {key}"}
         async with self.session.get(url, params=query, headers=sent) as answer:
             return await _read(answer)
 
     async def cancel(self, id: str) -> SimulatorReply:
-        """Stop a background response."""
         url, sent = f"{self.url}/{id}/cancel", {"Authorization": f"Bearer {KEY}"}
         async with self.session.post(url, headers=sent) as answer:
             return await _read(answer)
@@ -106,7 +100,6 @@ class Client:
         return reply
 
     async def stream(self, content: Any = "Hello", **more: Any) -> SimulatorReply:
-        """Send a valid body and read the stream."""
         return await self.ask(content, stream=True, **more)
 
     async def refused(self, **fields: Any) -> Any:

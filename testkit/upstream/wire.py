@@ -158,12 +158,10 @@ def custom_call(name: str, *pieces: str, at: int = 0) -> Events:
 
 
 def added(item: Item, at: int = 0) -> Event:
-    """Return the event that announces an item."""
     return {"type": "response.output_item.added", "output_index": at, "item": item}
 
 
 def done(item: Item, at: int = 0) -> Event:
-    """Return the event that ends an item."""
     return {"type": "response.output_item.done", "output_index": at, "item": item}
 
 
@@ -179,7 +177,6 @@ def text_delta(text: str, at: int = 0) -> Event:
 
 
 def text_done(text: str, at: int = 0) -> Event:
-    """Return the whole text of a message."""
     where = {"item_id": f"msg_{at}", "output_index": at, "content_index": 0}
     return {"type": "response.output_text.done", **where, "text": text, "logprobs": []}
 
@@ -221,7 +218,6 @@ def ended(status: str, *output: Item, **more: Any) -> Event:
 
 
 def completed(*output: Item) -> Event:
-    """Return the last event of a response that went well."""
     return ended("completed", *output)
 
 
@@ -266,5 +262,4 @@ def on_the_wire(*events: Event) -> bytes:
 
 
 def parsed(event: Event) -> StreamEvent:
-    """Return what the engine makes of one event."""
     return parse_event(ServerSentEvent(event["type"], json.dumps(event)))

@@ -165,20 +165,6 @@ async def test_requests_name_user_and_chat_by_hashes(door: Door) -> None:
     assert key not in plain.sent or plain.sent[key] != first.sent[key]
 
 
-async def test_titles_are_tasks(door: Door) -> None:
-    """Without policies and tools, and by one request (R28)."""
-    question = Question(
-        "Hi", metadata={"task": "title_generation"}, task="title_generation"
-    )
-    [turn] = await door.talk(question, reader="page-whole")
-
-    [body] = turn.requests
-    assert "<persistence>" not in json.dumps(body)
-    assert not body.get("tools")
-    assert turn.text
-    assert turn.metadata == []
-
-
 @pytest.mark.parametrize(
     ("valve", "value"),
     [
@@ -380,22 +366,6 @@ async def test_a_plain_client_gets_chunks_alone(door: Door) -> None:
     assert [reported["rounds"] for reported in turn.metadata] == [1]
 
 
-@pytest.mark.parametrize(
-    ("scenario", "ending"), [("failed", "failed"), ("drop", "cut")]
-)
-async def test_an_answer_that_breaks_keeps_its_text(
-    door: Door, scenario: str, ending: str
-) -> None:
-    """The metadata say how it ended (R15, R25)."""
-    [turn] = await door.talk(f"sim:{scenario} go")
-
-    assert turn.text.startswith("This is turn 1.")
-    assert turn.metadata[-1]["ending"] == ending
-    lines = " ".join(line["description"] for line in turn.lines)
-    assert "Failed after" in lines
-    assert "Error id: " in turn.error + lines
-
-
 async def test_a_whole_answer_that_fails_at_once_has_its_metadata(door: Door) -> None:
     """Though there is nothing to read (R15, R27)."""
     [turn] = await door.talk("sim:failed go", reader="plain-whole")
@@ -434,7 +404,6 @@ async def test_an_image_that_no_model_reads_is_told_to_whoever_attached_it(
 
 
 def inputs(turn: Turn) -> list[list[Json]]:
-    """The input of each request of a turn."""
     return [body["input"] for body in turn.requests]
 
 

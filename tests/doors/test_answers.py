@@ -32,12 +32,10 @@ CHANNEL: Json = {"chat_id": "channel:1"}
 
 
 def task(name: str, text: str) -> Question:
-    """What Open WebUI asks for one of its tasks."""
     return Question(text, metadata={"task": name}, task=name)
 
 
 def by(user: str, body: Json | None = None) -> Question:
-    """A question of a user."""
     ids = {"user_id": user}
     return Question("sim:short Hi", body=body or {}, metadata=ids, user={"id": user})
 
@@ -218,11 +216,16 @@ async def test_administrators_read_what_the_server_said(
 async def test_channel_reads_how_an_answer_ended_in_its_text(
     door: Door, scenario: str, settings: Json, reason: str
 ) -> None:
-    """It shows neither errors nor status lines."""
-    question = Question(f"sim:{scenario}", metadata=CHANNEL)
+    """It shows neither errors nor status lines, and is everybody's who is there.
+
+    So an administrator's question gets no reasons of the server.
+    """
+    admin = {"role": "admin"}
+    question = Question(f"sim:{scenario}", metadata=CHANNEL, user=admin)
     [turn] = await door.talk(question, settings=settings)
 
     assert reason in str(turn.chunks[-3:])
+    assert "server said" not in str(turn.chunks)
     assert turn.error == ""
 
 
@@ -257,6 +260,8 @@ async def test_a_title_takes_one_short_request(
     assert (body["reasoning"].keys() == {"effort"}) is effort
     assert bool({"tools", "include"} & body.keys()) is not effort
     assert body["stream"] is (reader == "page")
+    assert ("<persistence>" in json.dumps(body)) is not effort
+    assert bool(turn.metadata) is not effort
 
 
 @pytest.mark.parametrize(
@@ -491,6 +496,9 @@ async def test_broken_answer_keeps_its_text(
     shown, error_id = split_id(told)
     assert shown.startswith(sentence)
     assert error_id in caplog.text
+    is_cut = sentence.startswith("The connection")
+    assert turn.metadata[-1]["ending"] == ("cut" if is_cut else "failed")
+    assert ("Failed after" in str(turn.lines)) is (reader == "page")
     usages = [chunk["usage"] for chunk in turn.chunks if chunk.get("usage")]
     assert len(usages) == (scenario in ("failed", "late-reason"))
     assert all(usage["output_tokens"] > 0 for usage in usages)
@@ -593,17 +601,6 @@ async def test_a_key_is_read_as_it_is_copied(
 
     assert turn.error == ""
     assert len(turn.requests) == 1
-
-
-async def test_members_of_a_channel_read_no_reasons_of_an_administrator(
-    door: Door,
-) -> None:
-    """The answer to a mention is everybody's there."""
-    question = Question("sim:quota", metadata=CHANNEL, user={"role": "admin"})
-    [turn] = await door.talk(question)
-
-    assert "no credit" in str(turn.chunks)
-    assert "server said" not in str(turn.chunks)
 
 
 async def test_refusal_is_not_the_json_that_was_asked_for(door: Door) -> None:

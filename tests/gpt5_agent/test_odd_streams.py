@@ -34,7 +34,6 @@ TOOLS = [host_tool("get_weather"), host_tool("list_ships")]
 
 
 def stored(host: HostFunctions, chunks: list[Json]) -> list[Json]:
-    """The items that the host has stored of an answer."""
     return host.reduce([c for c in chunks if str(c.get("type")).startswith("response")])
 
 
@@ -59,7 +58,6 @@ async def test_answer_on_the_page(
 
 
 def reasons_of(chunks: list[Json], result: Json) -> list[str]:
-    """Why a stream and a whole answer ended."""
     choices = [*result["choices"], *(c for e in chunks for c in e.get("choices", ()))]
     reasons = [choice["finish_reason"] for choice in choices]
     return [reason for reason in reasons if reason]

@@ -12,12 +12,10 @@ ANSWER = "u-1/c-1/m-1"
 
 
 def output_of(call_id: str, output: Any) -> dict[str, Any]:
-    """Return the output of a call."""
     return {"type": "function_call_output", "call_id": call_id, "output": output}
 
 
 def drawn(call_id: str, address: str = "data:,x") -> dict[str, Any]:
-    """Return an output with a picture."""
     return output_of(call_id, [{"type": "input_image", "image_url": address}])
 
 

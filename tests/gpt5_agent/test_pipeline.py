@@ -57,12 +57,10 @@ HELLO = question_messages("hello")
 
 
 def workspaces_in(folder: Path) -> list[Path]:
-    """The folders that hold the files of chats."""
     return list(folder.glob("sandbox-workspaces-*"))
 
 
 def error_of(chunk: Any) -> str:
-    """The message of an error chunk."""
     message: str = chunk["error"]["message"]
     return message
 

@@ -54,7 +54,6 @@ async def agents(
 
 @pytest_asyncio.fixture
 async def storm(admin: User) -> AsyncIterator[None]:
-    """Tools that fail in different ways, for everybody."""
     await install_tools(admin, "storm", (PLUGINS / "storm.py").read_text())
     yield
     await admin.call("DELETE", "/api/v1/tools/id/storm/delete")
@@ -182,12 +181,10 @@ async def test_approvals_are_those_of_the_page(
 
 
 def is_writing(turn: Turn) -> bool:
-    """Text has come."""
     return bool(turn.text.strip())
 
 
 def has_begun(turn: Turn) -> bool:
-    """The page knows of a call."""
     return "function_call" in json.dumps(turn.events)
 
 

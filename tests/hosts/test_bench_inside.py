@@ -63,7 +63,6 @@ async def test_both_connections_are_measured_alike(
 
 
 def questions_in(simulator: Simulator) -> list[int]:
-    """How many questions each request holds."""
     bodies = (request.body for request in simulator.requests)
     return [str(body["input"]).count("sim:") for body in bodies]
 

@@ -26,12 +26,10 @@ SEARCH = {"type": "web_search", "search_context_size": "low"}
 
 
 def hosted(body: Json) -> list[Json]:
-    """OpenAI's own tools in a request."""
     return [tool for tool in body.get("tools", ()) if tool["type"] != "function"]
 
 
 def ours(body: Json) -> Json:
-    """What a request holds of the administrator's keys."""
     return {key: body[key] for key in OURS if key in body}
 
 

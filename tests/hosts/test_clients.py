@@ -27,7 +27,6 @@ ANTHROPIC_LOOK: Json = {"name": "look", "input_schema": {"type": "object"}}
 
 
 def asking(text: str) -> list[ChatCompletionMessageParam]:
-    """One question."""
     return [{"role": "user", "content": text}]
 
 

@@ -37,7 +37,6 @@ USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 @asynccontextmanager
 async def streaming_like(admin: User, profile: str) -> AsyncIterator[None]:
-    """The pipe talks to a server that streams so."""
     headers = json.dumps({"X-Simulator-Profile": profile})
     async with valves_changed(admin, PIPE, EXTRA_HEADERS=headers, COMPATIBILITY="auto"):
         yield
@@ -61,14 +60,12 @@ async def answering(admin: User, *output: Json) -> AsyncIterator[Upstream]:
 
 
 def said(text: str) -> Json:
-    """A message of the model."""
     part = {"type": "output_text", "text": text, "annotations": []}
     head = {"id": "msg_1", "type": "message", "role": "assistant"}
     return {**head, "status": "completed", "content": [part]}
 
 
 def drawn(result: str) -> Json:
-    """An image that a gateway gives."""
     head = {"id": "ig_1", "type": "image_generation_call", "status": "completed"}
     return {**head, "result": result}
 

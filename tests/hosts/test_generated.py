@@ -30,7 +30,6 @@ FIRST, SECOND = (draw_picture(200 - 60 * given) for given in range(2))
 
 @pytest_asyncio.fixture(scope="module")
 async def making(admin: User, pipe: list[str]) -> AsyncIterator[None]:
-    """Both tools are on."""
     on = {"ENABLE_IMAGE_GENERATION": True, "ENABLE_CODE_INTERPRETER": True}
     async with valves_changed(admin, PIPE, **on):
         yield

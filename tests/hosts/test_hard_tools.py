@@ -101,5 +101,4 @@ def calls_of(body: Json) -> list[tuple[str, str]]:
 
 
 def tool_names(body: Json) -> list[str]:
-    """The names of the functions in a request."""
     return [tool["name"] for tool in body["tools"] if tool["type"] == "function"]

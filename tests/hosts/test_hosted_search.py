@@ -36,13 +36,11 @@ SHOWN = "The harbour froze in 1963. [1] The ice was 40 cm thick [2], and no ship
 
 @pytest_asyncio.fixture
 async def searching(admin: User) -> AsyncIterator[None]:
-    """The search is offered to everybody."""
     async with valves_changed(admin, PIPE, ENABLE_WEB_SEARCH=True):
         yield
 
 
 def offered(simulator: Simulator) -> list[str]:
-    """The kinds of tools in the last request."""
     return [tool["type"] for tool in chat_bodies(simulator)[-1].get("tools", [])]
 
 

@@ -32,7 +32,6 @@ async def census(admin: User) -> AsyncIterator[None]:
 
 
 async def count(admin: User, function_id: str) -> Json:
-    """What a pipe has open."""
     counted: Json = json.loads(await admin.complete("census.count", function_id))
     return counted
 

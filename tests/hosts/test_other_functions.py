@@ -24,7 +24,6 @@ ONCE = re.compile(r"It says: Turn 1\.[^:]*$")
 
 
 def with_class(name: str) -> str:
-    """The function with one of its classes."""
     head, *classes = re.split(r"(?m)^(?=class )", ASKING)
     [chosen] = [text for text in classes if text.startswith(f"class {name}:")]
     return head + chosen
@@ -32,7 +31,6 @@ def with_class(name: str) -> str:
 
 @asynccontextmanager
 async def installed(admin: User, source: str) -> AsyncIterator[None]:
-    """A function for a while."""
     await admin.install_function("asking", source)
     try:
         yield

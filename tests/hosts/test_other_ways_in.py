@@ -182,7 +182,6 @@ class Channel:
 
 
 async def open_channel(admin: User) -> Channel:
-    """A new channel."""
     writes = {**EVERYBODY_READS, "permission": "write"}
     form = {"name": uuid4().hex, "access_grants": [EVERYBODY_READS, writes]}
     return Channel(await admin.call("POST", "/api/v1/channels/create", form))
@@ -228,7 +227,6 @@ async def test_mention_in_a_channel_is_the_mentioning_users(
 
 
 def is_answered(output: list[Json]) -> bool:
-    """Whether a stored output has a text."""
     return any(item["type"] == "message" and item["content"] for item in output)
 
 
@@ -249,7 +247,6 @@ async def automation_of(owner: User, form: Json) -> str:
 
 
 async def runs_of(owner: User, path: str) -> list[Json]:
-    """The runs of an automation, once there are any."""
     return await once_there(partial(owner.call, "GET", f"{path}/runs"))
 
 
@@ -518,7 +515,6 @@ def imported(function_id: str) -> Json:
 
 
 async def function_row(admin: User) -> tuple[Json, Json]:
-    """The pipe's function as stored, and its valves."""
     path = f"/api/v1/functions/id/{PIPE}"
     return await admin.call("GET", path), await admin.valves(PIPE)
 

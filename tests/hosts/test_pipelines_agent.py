@@ -42,14 +42,12 @@ WEATHER: Json = {
 
 @pytest_asyncio.fixture(scope="module")
 async def server(running_simulator: Simulator) -> AsyncIterator[PipelinesServer]:
-    """A server on the versions of the real one."""
     async with PipelinesServer() as running:
         await install_pipeline(running, own_valves(running_simulator))
         yield running
 
 
 def text_of(chunks: list[Json]) -> str:
-    """The text of chat completion chunks."""
     deltas = [c["choices"][0]["delta"] for c in chunks if c.get("choices")]
     return "".join(delta.get("content") or "" for delta in deltas)
 

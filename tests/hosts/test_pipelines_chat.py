@@ -60,7 +60,6 @@ CHOOSING = f"sim:chat {json.dumps(CHOICE)}"
 async def agents(
     admin: User, running_simulator: Simulator, toolkit: None
 ) -> AsyncIterator[PipelinesServer]:
-    """The server of the agents, connected."""
     async with connected_agents(admin, running_simulator) as server:
         yield server
 

@@ -51,7 +51,6 @@ def contents(chunks: list[Json]) -> list[object]:
 
 
 async def answer_of(server: PipelinesServer, model: str, text: str) -> str:
-    """The text of a whole answer."""
     answer = await server.complete(model, text)
     content: str = answer["choices"][0]["message"]["content"]
     return content

@@ -49,7 +49,6 @@ LONG_CODE = "\n".join(
 async def agents(
     admin: User, running_simulator: Simulator
 ) -> AsyncIterator[PipelinesServer]:
-    """The server of the agents, which bring a sandbox."""
     async with connected_agents(admin, running_simulator, SANDBOX=True) as server:
         yield server
 
@@ -63,7 +62,6 @@ async def used(
 
 
 async def stored_output(tab: Tab, turn: Turn) -> list[Json]:
-    """The items that the host keeps of an answer."""
     output: list[Json] = (await tab.message(turn))["output"]
     return output
 

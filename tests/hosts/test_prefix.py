@@ -30,7 +30,6 @@ STEADY = ("tools", "prompt_cache_key", "safety_identifier")
 
 @pytest_asyncio.fixture
 async def talk(admin: User) -> AsyncIterator[Talk]:
-    """A chat that reads pages."""
     async with Website() as site:
         talk = Talk(f"{PIPE}.{MODEL}", site)
         async with talk.possible(admin):

@@ -87,7 +87,6 @@ def forge(chat: dict[str, Any], message_id: str) -> dict[str, Any]:
 
 
 def as_list_of(payload: Any) -> list[Any]:
-    """The items of a record."""
     return payload if isinstance(payload, list) else [payload]
 
 
@@ -232,7 +231,6 @@ class Way(Protocol):
 
 
 async def continued(tab: Tab, guarded: str, begun: Turn) -> Turn:
-    """The answer of another model goes on."""
     return await tab.continue_answer(guarded, begun)
 
 

@@ -59,7 +59,6 @@ def status_lines(turn: Turn) -> list[str]:
 
 
 def asked(simulator: Simulator, since: int = 0) -> list[int | None]:
-    """The statuses of the requests from a number on."""
     return [request.status for request in answered(simulator)[since:]]
 
 

@@ -37,12 +37,10 @@ async def servers(admin: User, pipe: list[str]) -> AsyncIterator[None]:
 
 
 def cards(message: Json) -> list[Json]:
-    """The stored cards of calls with their outputs."""
     return [item for item in message["output"] if "call_id" in item]
 
 
 def inputs(simulator: Simulator) -> list[list[Json]]:
-    """What each request of the chat sent."""
     return [body["input"] for body in chat_bodies(simulator)]
 
 

@@ -59,7 +59,6 @@ PDF = Sample("cities.pdf", "application/pdf", pdf_of_pages(PAGES))
 
 @pytest_asyncio.fixture(scope="module")
 async def embeddings() -> AsyncIterator[Embeddings]:
-    """The engine."""
     async with Embeddings() as engine:
         yield engine
 
@@ -131,7 +130,6 @@ async def test_retrieved_passages_are_left_out_with_python(
 
 
 def places_in(sent: Sent) -> list[str]:
-    """Return the places that the retrieved text of a question names."""
     return [place for place in PLACES if place in sent.text]
 
 

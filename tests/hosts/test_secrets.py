@@ -86,7 +86,6 @@ class Logs:
 
     @property
     def new(self) -> list[str]:
-        """The new part of both."""
         begins = zip(self._texts(), self._begin, strict=True)
         return [text[begin:] for text, begin in begins]
 
@@ -107,7 +106,6 @@ class Logs:
 
 @pytest.fixture
 def logs(server: OpenWebUI, tapped: None) -> Logs:
-    """The logs from here on."""
     return Logs(server)
 
 

@@ -53,19 +53,16 @@ class Use:
 
 
 def openapi(name: str, called: str, **arguments: str) -> Use:
-    """A tool of the OpenAPI server."""
     return Use(name, arguments, {"tool_ids": ["server:weather"]}, called)
 
 
 def mcp(name: str, **arguments: str) -> Use:
-    """A tool of the MCP server."""
     called = " ".join([name, *arguments.values()])
     tools = {"tool_ids": ["server:mcp:clocks"]}
     return Use(f"clocks_{name}", arguments, tools, called)
 
 
 def terminal(name: str, called: str, **arguments: str) -> Use:
-    """A tool of the terminal."""
     return Use(name, arguments, {"terminal_id": "shell"}, called)
 
 
@@ -89,7 +86,6 @@ USES = {
 
 @pytest_asyncio.fixture(scope="module")
 async def servers(admin: User, toolkit: None) -> AsyncIterator[ToolServers]:
-    """The servers of tools, known to Open WebUI."""
     async with ToolServers() as running, running.registered(admin):
         yield running
 

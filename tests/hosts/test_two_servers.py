@@ -104,7 +104,6 @@ async def _token(request: web.Request) -> web.Response:
 
 @pytest_asyncio.fixture
 async def tabs(pair: Pair) -> AsyncIterator[tuple[Tab, Tab]]:
-    """The member's tabs, one on each server."""
     left, right = pair.members
     async with Tab(left) as here, Tab(right) as there:
         yield here, there
@@ -385,7 +384,6 @@ WORDS = 150
 
 
 def deltas(turn: Turn) -> int:
-    """How many deltas have come."""
     return json.dumps(turn.events).count('.delta"')
 
 

@@ -45,7 +45,6 @@ async def server(forks: ForkServer) -> AsyncIterator[OpenWebUI]:
 
 
 def imported(name: str) -> list[Json]:
-    """The entries of a file of the release."""
     entries: list[Json] = json.loads((RELEASE / name).read_text("utf-8"))
     return entries
 

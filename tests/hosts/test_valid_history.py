@@ -39,7 +39,6 @@ class Scene:
     simulator: Simulator
 
     async def go_on(self, turn: Turn) -> Turn:
-        """Press the button that continues an answer."""
         again = await self.tab.continue_answer(MODEL, turn)
         assert again.error is None
         return again

@@ -48,7 +48,6 @@ async def user_valves(user: User, **values: str) -> AsyncIterator[None]:
 
 
 def effort(body: Json) -> str | None:
-    """The effort that a request asks for."""
     asked: Json = body.get("reasoning", {})
     return asked.get("effort")
 

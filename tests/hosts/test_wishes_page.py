@@ -175,5 +175,4 @@ async def assert_remark_and_answer(page: ChatPage) -> None:
 
 
 def quoted(page: ChatPage) -> Locator:
-    """The quotations in the last answer."""
     return page.answers.last.locator("blockquote")

@@ -39,7 +39,6 @@ def test_a_plain_client_s_outputs_stay_whole() -> None:
 
 
 def agent(**guide: object) -> StrategyParameters:
-    """An agent with this guide."""
     whole = Guide.model_validate({"system_prompt": "", **guide})
     return StrategyParameters(guide=whole)
 
@@ -101,7 +100,6 @@ def test_chat_without_a_message_is_refused() -> None:
 
 
 def functions(*names: str) -> list[Item]:
-    """Tools with these names."""
     return [{"type": "function", "name": name} for name in names]
 
 

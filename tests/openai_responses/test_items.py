@@ -51,7 +51,6 @@ def call(name: str, type: str = "function_call") -> Item:
 
 
 def output(name: str, type: str = "function_call_output") -> Item:
-    """Return the output of that call."""
     return {"type": type, "call_id": name, "output": ""}
 
 
@@ -307,7 +306,6 @@ FILES: Item = {"type": "file_search_call", "queries": ["rain"], "status": "compl
 
 
 def action(**fields: Any) -> Item:
-    """A search that did this."""
     return {**FOUND, "action": fields}
 
 

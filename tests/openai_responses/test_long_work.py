@@ -38,7 +38,6 @@ class CountedMessage(dict[str, str]):
     read = 0
 
     def values(self) -> Any:
-        """Count, and return them."""
         CountedMessage.read += 1
         return super().values()
 

@@ -15,7 +15,6 @@ THREE = RetryPolicy(max_retries=3, max_wait=60)
 
 
 def wait(failure: Failure, attempt: int = 0, policy: RetryPolicy = THREE) -> object:
-    """The wait without jitter."""
     return retry_wait(policy, attempt, failure, 0.0)
 
 

@@ -33,18 +33,15 @@ class Table(UsageTable):
     stored: tuple[UsageRow, ...] = ()
 
     def __init__(self) -> None:
-        """Have none."""
         super().__init__()
         self.taken: list[UsageRow] = []
         self.bought: list[Purchases] = []
 
     def add(self, row: UsageRow, bought: Purchases = NO_PURCHASES) -> None:
-        """Take a row."""
         self.taken.append(row)
         self.bought.append(bought)
 
     async def user_rows(self, user_id: str, since: str) -> list[UsageRow]:
-        """Return the stored rows."""
         return list(self.stored)
 
 

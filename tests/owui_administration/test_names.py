@@ -18,7 +18,6 @@ ENTRIES = json.dumps([{"groups": ["Staf"], "api_key": "sk-canary"}])
 
 @pytest.fixture(autouse=True)
 def group(host: StandInHost) -> None:
-    """The one that there is."""
     host.groups.members["Staff"] = set()
 
 

@@ -40,7 +40,6 @@ class Files:
         self.stored: dict[str, str] = {}
 
     async def save(self, name: str, text: str) -> str:
-        """Store a file."""
         if self.full:
             return ""
         self.stored[name] = text

@@ -52,13 +52,11 @@ def cites(text: str, *urls: str, **more: Any) -> Item:
 
 
 def url_note(url: str, title: str, start: int = 0, end: int = 0) -> Item:
-    """An annotation about a page."""
     places = {"start_index": start, "end_index": end}
     return {"type": "url_citation", "url": url, "title": title, **places}
 
 
 def file_note(name: str, index: int) -> Item:
-    """An annotation about a file."""
     head = {"type": "file_citation", "file_id": f"file-{name}", "filename": name}
     return {**head, "index": index}
 
@@ -69,7 +67,6 @@ def shown(*items: Item, citations: Citations | None = None) -> list[str]:
 
 
 def noted(text: str, *notes: Item) -> str:
-    """What is shown of a text with these annotations."""
     return shown(message("1", text, annotations=list(notes)))[1]
 
 
@@ -89,17 +86,14 @@ def shown_events(
 
 
 def fed(citations: Citations, *events: RunEvent) -> list[CitedEvent]:
-    """What becomes of events."""
     return [cited for event in events for cited in citations.feed(event)]
 
 
 def sources_in(events: Sequence[CitedEvent]) -> list[Mapping[str, Any]]:
-    """The sources to show."""
     return [event.source for event in events if isinstance(event, SourceCited)]
 
 
 def sources_of(text: str, *notes: Item) -> list[Mapping[str, Any]]:
-    """The sources of a message with these annotations."""
     cited = message("1", text, annotations=list(notes))
     return sources_in(fed(Citations(), *run_of(cited)))
 

@@ -24,7 +24,6 @@ OWN_MARK = "\ue200cite\ue202turn0search0\ue202turn0search3\ue201"
 
 
 def pieces_of(text: str, size: int) -> Iterator[str]:
-    """A text, cut."""
     return (text[index : index + size] for index in range(0, len(text), size))
 
 

@@ -26,7 +26,6 @@ A = "A" * 26
 
 
 def logs(*texts: str) -> list[Item]:
-    """What code printed."""
     return [{"type": "logs", "logs": text} for text in texts]
 
 
@@ -103,7 +102,6 @@ def test_code_is_not_found_across_two_texts() -> None:
 
 
 def host_text(host: HostFunctions, *output: Item) -> str:
-    """The text that the host makes of output items."""
     (answer,) = host.convert(list(output))
     text: str = answer["content"]
     return text

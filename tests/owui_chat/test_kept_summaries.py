@@ -38,7 +38,6 @@ def page(*items: Item) -> list[Item]:
 
 
 def stored(payload: Sequence[Item], output: Sequence[Item]) -> Json:
-    """What a kept item after this output holds."""
     text = kept_text({"payload": list(payload)})
     value: Json = json.loads(omit_shown_summaries(text, output, len(output)))
     return value

@@ -33,7 +33,6 @@ FILE: Json = {"type": "input_file", "filename": "a.pdf", "file_data": "QQ=="}
 
 
 def said(role: str, content: object) -> Json:
-    """A message of a chat."""
     return {"role": role, "content": content}
 
 
@@ -507,7 +506,6 @@ def test_stored_message_that_is_not_found_again_is_refused(
 
 
 def calling(number: int) -> Json:
-    """A message of the assistant with so many calls."""
     calls = [{"id": f"call_{n}", "function": {"name": "f"}} for n in range(number)]
     return {"role": "assistant", "content": "So.", "tool_calls": calls}
 

@@ -103,12 +103,10 @@ class Response:
         self.events = self.run([wire])
 
     def run(self, pieces: Iterable[bytes]) -> list[RunEvent]:
-        """Return the events of the run if the response comes in these pieces."""
         return run_of_chunks(pieces, self.stream.tools)
 
     @property
     def done(self) -> RunDone:
-        """The end of the run."""
         done = self.events[-1]
         assert isinstance(done, RunDone)
         return done
@@ -121,12 +119,10 @@ class Response:
 
     @cached_property
     def told(self) -> Told:
-        """What the page shows and the chat keeps."""
         return tell(self.events)
 
     @cached_property
     def answer(self) -> list[Json]:
-        """The chunks for a program."""
         view = ChunkRenderer(*HEAD)
         return [chunk for event in self.events for chunk in view.render(event)]
 
@@ -300,7 +296,6 @@ def other_functions_read_the_text_of_a_program(response: Response) -> None:
 
 
 def said(chunks: list[Json]) -> str:
-    """What the choices of chunks say."""
     choices = [choice for chunk in chunks for choice in chunk.get("choices", ())]
     return "".join(choice["delta"].get("content", "") for choice in choices)
 

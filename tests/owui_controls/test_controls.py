@@ -35,7 +35,6 @@ async def metadata_after(*names: str, chosen: str | None = None) -> dict[str, An
 
 
 def config(metadata: dict[str, Any], **own: Any) -> Config:
-    """What the pipe makes of the switches and of a user's own settings."""
     return read_config(Valves(API_KEY="sk-1"), {"valves": UserValves(**own)}, metadata)
 
 

@@ -383,7 +383,6 @@ async def test_task_of_an_automatic_name_ends_where_the_key_lacks_every_model(
 
 
 def done_types(chunks: list[Json]) -> list[str]:
-    """The items of an answer in the order in which the host stores them."""
     return [item["type"] for item in finished_items(chunks)]
 
 

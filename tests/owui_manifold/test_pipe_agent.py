@@ -74,7 +74,6 @@ def offered(*names: str) -> list[Json]:
 
 
 def asked(text: str, model: str = AGENT, **more: Any) -> Json:
-    """A body for an agent that is offered one tool."""
     return chat(text, **{"model": model, "tools": offered("get_weather"), **more})
 
 
@@ -83,7 +82,6 @@ def configure(desk: Desk, **parameters: Any) -> None:
 
 
 def head(body: Json) -> str:
-    """The instructions at the head of a request."""
     first = body["input"][0]
     assert first["role"] == "developer"
     return message_text(first)
@@ -96,7 +94,6 @@ def outputs(sim: Simulator) -> list[str]:
 
 
 def metadata_of(chunks: list[Json]) -> list[Json]:
-    """The metadata that the host stores with status lines."""
     lines = host_events(chunks, "status")
     return [line["execution_metadata"] for line in lines if "action" in line]
 

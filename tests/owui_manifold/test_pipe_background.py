@@ -66,7 +66,6 @@ def pro_question(scenario: str) -> Json:
 
 
 async def test_background_request_is_stored_and_otherwise_the_same(desk: Desk) -> None:
-    """Stored, in the background, and otherwise as ever."""
     await desk.chunks(pro_question("chat"))
     in_background = desk.sent
     desk.pipe.valves = valves_for(desk.sim)

@@ -77,7 +77,6 @@ def good_answers() -> Iterator[Answerer]:
 
 
 def sent_reasoning(body: Json) -> list[str]:
-    """The encrypted content that a request carries."""
     items = body["input"]
     return [item["encrypted_content"] for item in items if item["type"] == "reasoning"]
 

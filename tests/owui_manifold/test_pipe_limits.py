@@ -46,7 +46,6 @@ def alternating_messages(*texts: str) -> list[Json]:
 
 
 def sent(sim: Simulator) -> list[tuple[int | None, int]]:
-    """The status of each request, and the number of its items."""
     return [(request.status, len(request.body["input"])) for request in sim.requests]
 
 

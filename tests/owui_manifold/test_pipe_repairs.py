@@ -40,13 +40,11 @@ def named(desk: Desk) -> None:
 
 
 def answered(chunks: list[Json]) -> bool:
-    """Whether the answer came, and is no failure."""
     is_answered = strip_markers(grown(chunks)).startswith("This is turn")
     return is_answered and not errors(chunks)
 
 
 def sent_reasoning(sim: Simulator, index: int = -1) -> list[str]:
-    """The encrypted content that a request carries."""
     items = sim.requests[index].body["input"]
     return [i["encrypted_content"] for i in items if i["type"] == "reasoning"]
 
@@ -117,7 +115,6 @@ async def test_one_users_refusal_teaches_nothing_about_others(
 
 
 def as_user(name: str, message_id: str) -> Json:
-    """What the host gives for an answer to this user."""
     return {**answering(message_id), "__user__": {**USER, "id": name}}
 
 

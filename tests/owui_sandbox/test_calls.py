@@ -32,7 +32,6 @@ class Page:
         self.events: list[dict[str, Any]] = []
 
     async def emit(self, event: dict[str, Any]) -> None:
-        """Take an event."""
         self.events.append(event)
 
     @property
@@ -130,7 +129,6 @@ async def test_call_without_a_page_is_told_that_files_are_not_shown(
 
 
 def with_file(user: str, file_id: str) -> SandboxCall:
-    """A call to which a file is attached."""
     file = {"type": "file", "id": file_id, "name": "a.txt"}
     metadata = {**SAVED, "files": [file]}
     return read_sandbox_call({"id": user}, metadata, host_request(), Page().emit)

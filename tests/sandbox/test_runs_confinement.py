@@ -129,7 +129,6 @@ async def test_without_a_sandbox_nothing_runs() -> None:
 async def test_bubblewrap_is_tried_before_containers(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """Bubblewrap before containers; the server's own interpreter before the system's."""
     monkeypatch.setenv("PATH", str(tmp_path))
     log: list[str] = []
     tools = OwnedTools(log=log.append)

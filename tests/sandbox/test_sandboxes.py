@@ -73,12 +73,10 @@ class Server:
             return result.text
 
     def begin(self, options: str, user: str) -> asyncio.Task[str]:
-        """Begin a call that waits at the gate."""
         return asyncio.create_task(self.call(options, user))
 
     @property
     def packages(self) -> int:
-        """How often the packages are unpacked."""
         return len(list(self._folder.glob("*/packages-*")))
 
 

@@ -162,7 +162,6 @@ def copying(monkeypatch: pytest.MonkeyPatch) -> Copying:
 
 
 def writing_tools() -> SandboxTools:
-    """Tools whose runs each write one file."""
     answer = {"stdout": "", "stderr": "", "result": "", "status": 0}
     changed = confined_answering({**answer, "changed": [["a.txt", 0, 4]]}, b"[]\nrain")
     return OwnedTools(make_backends=lambda _: [Pretended(changed)])

@@ -142,7 +142,6 @@ class MeetingCell:
         self.kill = cell.kill
 
     def close(self) -> None:
-        """Close it."""
         self._cell.close()
         self._meeting.open -= 1
 

@@ -20,7 +20,6 @@ class Lines(AnswerLog):
     """Keeps its lines."""
 
     def __init__(self) -> None:
-        """Have none."""
         super().__init__("7N4M6T9R1W", ["hidden-words"])
         self.written: list[tuple[str, str]] = []
 

@@ -18,7 +18,6 @@ pytestmark = pytest.mark.asyncio
 
 @pytest.fixture
 def known() -> ModelList:
-    """What is known of no server yet."""
     return ModelList()
 
 

@@ -65,7 +65,6 @@ async def test_answers_that_begin_together(client: Client) -> None:
 
 
 async def test_random_chunks_cut_characters(client: Client) -> None:
-    """chunks=random cuts inside characters, and loses nothing."""
     async with client.open_stream(f"sim:chat,chunks=random {'東京🚀' * 20}") as answer:
         chunks = [chunk async for chunk, _ in answer.content.iter_chunks()]
 

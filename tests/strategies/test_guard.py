@@ -52,7 +52,6 @@ SCHEMAS = {"get_weather": CITY, "paint": COLORS, "anything": {"type": "object"}}
 
 
 def guarded() -> GuardedTools:
-    """Three tools that there are."""
     tools = MemoryTools(paint=breaking, anything=breaking)
     tools.schemas = SCHEMAS
     tools.peoples = {"paint"}
@@ -61,13 +60,11 @@ def guarded() -> GuardedTools:
 
 
 def refusal(arguments: object, name: str = "get_weather", **more: Any) -> str | None:
-    """What a call with these arguments is answered with."""
     call = calling(name, **more)
     return guarded().refusal({**call, "arguments": arguments})
 
 
 def painted(**arguments: object) -> str | None:
-    """What a call with options is answered with."""
     return refusal(json.dumps(arguments), "paint")
 
 
@@ -146,7 +143,6 @@ class FailingTools(MemoryTools):
     """Tools of which one answers that it failed."""
 
     async def call(self, name: str, arguments: Json) -> ToolResult:
-        """Answer without raising."""
         answer = await super().call(name, arguments)
         return ToolResult(answer.output, failed=name == "failing")
 
@@ -325,7 +321,6 @@ class Leaves:
     holds_calls = False
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Decide about them together."""
         last = calls[-1:]
         return Judgment([Verdict(call, is_left=call in last) for call in calls])
 

@@ -16,7 +16,6 @@ KEYS = (*TAGS, "extra_policy")
 
 
 def blocks_of(text: str) -> dict[str, str]:
-    """What is inside each tag."""
     return {
         key: text.split(f"<{tag}>\n")[1].split(f"\n</{tag}>", maxsplit=1)[0]
         for key, tag in TAGS.items()

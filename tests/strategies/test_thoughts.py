@@ -50,22 +50,18 @@ def fed(
 def pages(
     *rounds: Sequence[Item],
 ) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
-    """What Open WebUI shows in the end, with thoughts and without."""
     return page(shown(SHOWN, *rounds)[1]), page(shown(HIDDEN, *rounds)[1])
 
 
 def grown(events: Sequence[RunEvent]) -> list[str]:
-    """The texts that came piece by piece."""
     return [event.text for event in events if isinstance(event, TextDelta)]
 
 
 def page(events: Sequence[RunEvent]) -> list[tuple[str, str]]:
-    """What Open WebUI shows in the end."""
     return [(item_type(item), text_in(item)) for item in on_page(events)[1]]
 
 
 def text_in(item: Item) -> str:
-    """The text of an item that is shown."""
     if item_type(item) == "message":
         return message_text(item)
     return "".join(part["text"] for part in item.get("summary", ()))
@@ -320,12 +316,10 @@ Part = tuple[str, str]
 
 
 def text_part(text: str) -> Part:
-    """A part of the answer."""
     return "text", text
 
 
 def thought(text: str) -> Part:
-    """A part that is a thought."""
     return "summary", text
 
 
@@ -339,12 +333,10 @@ class Reading:
         assert self._shown(ItemAdded(0, self._item)) == []
 
     def feed(self, text: str) -> list[Part]:
-        """Show what a delta adds."""
         self._text += text
         return self._shown(TextDelta(0, "text", 0, text))
 
     def end(self) -> list[Part]:
-        """Show what was held back."""
         part = {"type": "output_text", "text": self._text}
         return self._shown(ItemDone(0, {**self._item, "content": [part]}))
 

@@ -21,7 +21,6 @@ CALL: Item = {"type": "function_call", "call_id": "c", "name": "look"}
 
 
 def model_message(text: str, phase: str = "") -> Item:
-    """A message of the model."""
     part = {"type": "output_text", "text": text}
     item: Item = {"type": "message", "role": "assistant", "content": [part]}
     return {**item, "phase": phase} if phase else item
@@ -39,14 +38,12 @@ def response(*items: Item, first: int = 0) -> list[RunEvent]:
 
 
 def hiding() -> IntermediateTexts:
-    """What hides the steps of a round."""
     texts = IntermediateTexts(are_shown=False)
     texts.begin_round(may_call=True)
     return texts
 
 
 def fed(texts: IntermediateTexts, events: Sequence[RunEvent]) -> list[RunEvent]:
-    """What is shown of events."""
     return [shown for event in events for shown in texts.feed(event)]
 
 

@@ -59,7 +59,6 @@ def outline(events: Sequence[CitedEvent]) -> list[tuple[str, str]]:
 
 
 def ended_texts(events: Sequence[CitedEvent]) -> list[str]:
-    """What is shown in the end of each message."""
     ended = [event for event in events if isinstance(event, ItemDone)]
     return [event.shown for event in ended if item_type(event.item) == "message"]
 

@@ -35,7 +35,6 @@ class AdminPages:
 
     @property
     def settings(self) -> Locator:
-        """The dialog that holds the list of models."""
         return self.page.get_by_role("dialog", name="Settings")
 
     async def open_functions(self) -> None:
@@ -62,7 +61,6 @@ class AdminPages:
         await self.page.get_by_text("Functions imported successfully").wait_for()
 
     async def open_source(self, function_id: str) -> None:
-        """The editor of a function that is there."""
         await self.row(function_id).locator("a").first.click()
         await self.page.locator(".cm-content").first.wait_for()
 
@@ -74,7 +72,6 @@ class AdminPages:
         await self.page.keyboard.press("Control+V")
 
     async def save(self) -> None:
-        """Save another source for a function."""
         await self.page.get_by_role("button", name="Save", exact=True).click()
         await self.page.get_by_text("Function updated successfully").wait_for()
 
@@ -86,7 +83,6 @@ class AdminPages:
         await self.page.get_by_text("Production version updated").wait_for()
 
     def row(self, function_id: str) -> Locator:
-        """The line of a function in the list."""
         link = self.page.locator(f'a[href$="edit?id={function_id}"]')
         return self.page.locator("div.group").filter(has=link)
 
@@ -109,7 +105,6 @@ class AdminPages:
         await dialog.wait_for(state="detached")
 
     async def enable(self, function_id: str) -> None:
-        """The switch at the end of the line."""
         async with self.page.expect_response("**/toggle"):
             await self.row(function_id).get_by_role("switch").click()
 

@@ -88,7 +88,6 @@ class Chromium:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave no browser and no profile behind."""
         await self._exits.aclose()
 
     async def context(self, url: str) -> BrowserContext:

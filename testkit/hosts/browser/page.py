@@ -265,7 +265,6 @@ class ChatPage:
 
     @property
     def chat_id(self) -> str:
-        """The chat that the address bar names."""
         return self.page.url.partition("/c/")[2].partition("?")[0]
 
     # ---- chatting
@@ -304,11 +303,9 @@ class ChatPage:
         await self.page.evaluate(TWO_FRAMES)
 
     async def stop(self) -> None:
-        """Press the stop button."""
         await self.page.locator('button[aria-label="Stop"]').last.click()
 
     async def last_answer(self) -> str:
-        """The text that the last answer shows."""
         return await self.answers.last.inner_text()
 
     async def all_answers(self, count: int) -> list[str]:

@@ -50,7 +50,6 @@ class Crowd:
         return await self._ended(await asyncio.gather(*asked))
 
     async def lost(self, turns: Sequence[Turn]) -> list[str]:
-        """The answers of which nothing is kept."""
         chat = await self.tabs[0].user.chat(turns[0].chat_id)
         values = {t.message_id: stored_value(chat, t.message_id) for t in turns}
         return [id for id, value in values.items() if not _has_reasoning(value)]

@@ -262,7 +262,6 @@ async def _filters_read_the_stream(asked: Asked) -> None:
 
 
 async def _texts(tab: Tab, turn: Turn) -> list[str]:
-    """The stored texts of an answer."""
     stored = host_items(await tab.message(turn))
     return [message_text(item) for item in stored if item["type"] == "message"]
 

@@ -172,5 +172,4 @@ def changes_between(requests: Sequence[RecordedRequest]) -> list[str]:
 
 
 def count_reasoning(items: Sequence[Json]) -> int:
-    """Return how many items are reasoning."""
     return len([item for item in items if item.get("type") == "reasoning"])

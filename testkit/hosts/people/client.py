@@ -41,7 +41,6 @@ class Client:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What proves who is calling."""
         return {"Authorization": f"Bearer {self.token}"} if self.token else {}
 
     async def __aenter__(self) -> Self:

@@ -25,7 +25,6 @@ SWITCHES = ("voice", "image_generation", "code_interpreter", "web_search")
 
 
 def tool_choice(name: str) -> Json:
-    """The choice that makes the model call a function first."""
     return {"type": "function", "function": {"name": name}}
 
 

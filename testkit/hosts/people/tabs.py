@@ -46,7 +46,6 @@ class Turn:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
     def of_type(self, *types: str) -> list[Json]:
-        """The events of these types, in their order."""
         return [event for event in self.events if event.get("type") in types]
 
     @property
@@ -119,7 +118,6 @@ class Tab:
 
     @property
     def session_id(self) -> str:
-        """The id that the server knows this tab by."""
         return str(self._socket.get_sid())
 
     async def _see(self, payload: Json, *_: Any) -> Any:
@@ -156,7 +154,6 @@ class Tab:
         return turn
 
     async def regenerate(self, model: str, turn: Turn, **more: Any) -> Turn:
-        """Ask for another answer to the same message."""
         message_id = turn.user_message_id
         more |= {"chat_id": turn.chat_id, "regenerate": message_id}
         return await self.send(model, "", **more)
@@ -237,7 +234,6 @@ class Tab:
         return asked
 
     async def stop(self, turn: Turn) -> None:
-        """Press the stop button."""
         await self.user.call("POST", f"/api/tasks/chat/{turn.chat_id}/stop")
 
     async def settle(self, turn: Turn, seconds: float = PATIENCE) -> None:
@@ -261,7 +257,6 @@ class Tab:
         return stored
 
     async def message(self, turn: Turn) -> Json:
-        """The answer as stored."""
         chat = await self.user.chat(turn.chat_id)
         answer: Json = chat["history"]["messages"][turn.message_id]
         return answer

@@ -71,7 +71,6 @@ class User(Client):
         return await self._toggle(function_id, "toggle", "is_active", True)
 
     async def set_global(self, function_id: str, on: bool = True) -> Json:
-        """Switch a filter on for every model, or off again."""
         return await self._toggle(function_id, "toggle/global", "is_global", on)
 
     async def _toggle(self, function_id: str, path: str, flag: str, on: bool) -> Json:
@@ -85,7 +84,6 @@ class User(Client):
         await self.call("DELETE", f"/api/v1/functions/id/{function_id}/delete")
 
     async def valves_spec(self, function_id: str) -> Json:
-        """The JSON Schema the valves dialog is drawn from."""
         return await self._valves("GET", function_id, "/spec")
 
     async def valves(self, function_id: str) -> Json:
@@ -93,15 +91,12 @@ class User(Client):
         return await self._valves("GET", function_id) or {}
 
     async def set_valves(self, function_id: str, values: Json) -> Json:
-        """Replace the stored valves."""
         return await self._valves("POST", function_id, "/update", values)
 
     async def user_valves(self, function_id: str) -> Json:
-        """This person's own stored valves."""
         return await self._valves("GET", function_id, "/user") or {}
 
     async def set_user_valves(self, function_id: str, values: Json) -> Json:
-        """Replace this person's own stored valves."""
         return await self._valves("POST", function_id, "/user/update", values)
 
     async def _valves(
@@ -136,7 +131,6 @@ class User(Client):
     # ---- completions over plain HTTP: no chat, nothing stored
 
     async def complete(self, model: str, text: str, **extra: Any) -> str:
-        """The text of a whole answer."""
         answer = await self.completion(model, [_user_message(text)], **extra)
         content: str = answer["choices"][0]["message"]["content"]
         return content
@@ -150,7 +144,6 @@ class User(Client):
     def chunks(
         self, model: str, messages: str | list[Json], **extra: Any
     ) -> AsyncIterator[Json]:
-        """The chunks of a streamed answer."""
         asked = [_user_message(messages)] if isinstance(messages, str) else messages
         body = {"model": model, "messages": asked, "stream": True, **extra}
         return self.stream(COMPLETIONS, body)
@@ -171,7 +164,6 @@ class User(Client):
         return await self._chat(chat_id, "/clone", {})
 
     async def fork_chat(self, chat_id: str, message_id: str) -> Json:
-        """Start a chat of its own from one message."""
         return await self._chat(chat_id, "/fork", {"message_id": message_id})
 
     async def share_chat(self, chat_id: str, readers: Sequence["User"] = ()) -> Json:
@@ -183,11 +175,9 @@ class User(Client):
         return await self._chat(chat_id, "/share", None)
 
     async def clone_shared_chat(self, share_id: str) -> Json:
-        """Copy a chat that another person shared."""
         return await self._chat(share_id, "/clone/shared", None)
 
     async def import_chats(self, chats: list[Json]) -> list[Json]:
-        """Bring in what an export wrote."""
         path = "/api/v1/chats/import"
         imported: list[Json] = await self.call("POST", path, {"chats": chats})
         return imported
@@ -219,7 +209,6 @@ async def make_group(admin: User, name: str, *members: User) -> str:
 
 @asynccontextmanager
 async def new_user(admin: User) -> AsyncIterator[User]:
-    """Somebody new."""
     address = f"{uuid4().hex}@example.com"
     async with await admin.add_user(address, "stranger") as added:
         yield added

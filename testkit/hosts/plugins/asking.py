@@ -43,7 +43,6 @@ async def pieces_from(
 async def answer_from(
     request: Any, user: dict[str, Any], metadata: dict[str, Any]
 ) -> str:
-    """Return the whole answer."""
     return "".join([piece async for piece in pieces_from(request, user, metadata)])
 
 
@@ -77,7 +76,6 @@ class Filter:
         __metadata__: dict[str, Any],
         __request__: Any,
     ) -> dict[str, Any]:
-        """Return the body with it."""
         answer = await answer_from(__request__, __user__, __metadata__)
         body["messages"][-1]["content"] += f" It says: {answer}"
         return body

@@ -11,7 +11,6 @@ class Pipe:
     """Answers with the counts as JSON."""
 
     def pipes(self) -> list[dict[str, str]]:
-        """One model."""
         return [{"id": "count", "name": "Count"}]
 
     async def pipe(self, body: dict) -> str:  # type: ignore[type-arg]

@@ -29,7 +29,6 @@ class Pipe:
     """Asked by a test, it looks around in the server."""
 
     def pipes(self) -> list[dict[str, str]]:
-        """One model."""
         return [{"id": "check", "name": "Check"}]
 
     async def pipe(self, body: dict[str, Any]) -> str:

@@ -17,7 +17,6 @@ class Dumped(BaseModel):
     response: Any
 
     def model_dump(self, **_: Any) -> Any:
-        """Return it."""
         return self.response
 
 
@@ -25,7 +24,6 @@ class Pipe:
     """Refuses each question, in the form that its model is called after."""
 
     def pipes(self) -> list[dict[str, str]]:
-        """One model for each form."""
         return [{"id": form, "name": form} for form in ("streamed", "dumped")]
 
     async def pipe(self, body: dict[str, Any]) -> Any:
@@ -36,5 +34,4 @@ class Pipe:
         return StreamingResponse(self.lines(), 429, HEADERS, kind)
 
     async def lines(self) -> AsyncIterator[str]:
-        """Yield an event of an error."""
         yield 'data: {"error": {}}\n\n'

@@ -31,5 +31,4 @@ class Pipe:
             logger.addHandler(tap)
 
     async def pipe(self, body: dict[str, object]) -> str:
-        """Answer with nothing."""
         return ""

@@ -19,7 +19,6 @@ class Pipe:
     """Open WebUI's own set-up, with exporters that keep everything in memory."""
 
     def __init__(self) -> None:
-        """Keep what is exported from the first question on."""
         self.spans = InMemorySpanExporter()
         self.reader = InMemoryMetricReader()
         self.is_set_up = False

@@ -13,7 +13,6 @@ from open_webui.utils.response import handle_responses_streaming_event
 
 
 def convert(output: list[dict[str, Any]]) -> object:
-    """The messages of the next turn."""
     return convert_output_to_messages(output, raw=True, flatten_tool_images=True)
 
 

@@ -68,12 +68,10 @@ class OpenWebUI:
 
     @property
     def url(self) -> str:
-        """Where a browser finds it."""
         return f"http://127.0.0.1:{self.port}"
 
     @property
     def admin(self) -> User:
-        """The administrator, signed in."""
         if self._admin is None:
             raise BootError("The server has not been started.")
         return self._admin
@@ -91,7 +89,6 @@ class OpenWebUI:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave no process, no session, and no directory that is ours."""
         await self.stop()
 
     def _launch(self) -> None:
@@ -157,13 +154,11 @@ class OpenWebUI:
 
     @property
     def pid(self) -> int:
-        """The number of the process."""
         if self._process is None:
             raise BootError("The server has not been started.")
         return self._process.pid
 
     def log(self) -> str:
-        """What the server has printed."""
         return (self.home / "server.log").read_text(errors="replace")
 
     def sql(self, query: str, *values: Any) -> list[Json]:

@@ -71,7 +71,6 @@ class PipelinesServer(Client):
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Leave no process, no session, no folder."""
         await self.close()
         await self.stop()
         shutil.rmtree(self.home, ignore_errors=True)
@@ -149,7 +148,6 @@ class PipelinesServer(Client):
         return stored
 
     async def set_valves(self, pipeline_id: str, values: Json) -> Json:
-        """Replace the valves of a pipeline."""
         path = f"/{pipeline_id}/valves/update"
         stored: Json = await self.call("POST", path, values)
         return stored
@@ -157,7 +155,6 @@ class PipelinesServer(Client):
     # ---- what Open WebUI does
 
     async def complete(self, model: str, text: str, **more: Any) -> Json:
-        """A whole answer."""
         body = {**completion_body(model, text), "stream": False, **more}
         answer: Json = await self.call("POST", "/chat/completions", body)
         return answer
@@ -177,5 +174,4 @@ class PipelinesServer(Client):
 
 
 def completion_body(model: str, text: str) -> Json:
-    """A question in the form of Chat Completions."""
     return {"model": model, "messages": [{"role": "user", "content": text}]}

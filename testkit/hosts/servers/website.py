@@ -32,7 +32,6 @@ class Website:
         await self._server.close()
 
     def url(self, name: str) -> str:
-        """The address of a page."""
         return str(self._server.make_url(f"/{name}"))
 
     @asynccontextmanager

@@ -21,7 +21,6 @@ def usage_rows(server: OpenWebUI, user: User) -> list[Json]:
 
 
 def counted_requests(server: OpenWebUI, user: User) -> int:
-    """How many requests are counted for a user."""
     return sum(row["requests"] for row in usage_rows(server, user))
 
 

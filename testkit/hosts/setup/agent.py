@@ -28,12 +28,10 @@ async def install_pipeline(server: PipelinesServer, valves: Json) -> None:
 def agent_valves_changed(
     server: PipelinesServer, **changes: Any
 ) -> AbstractAsyncContextManager[None]:
-    """Other valves for a while."""
     return valves_changed(server, PIPELINE_ID, **changes)
 
 
 def own_valves(simulator: Simulator) -> Json:
-    """What an administrator has to set."""
     return {"BASE_URL": simulator.base_url, "API_KEY": simulator.api_key}
 
 

@@ -16,13 +16,11 @@ from hosts.setup.pipes import PIPE, install_pipe, install_toolkit
 
 @pytest.fixture(scope="module")
 def admin(server: OpenWebUI) -> User:
-    """Its administrator."""
     return server.admin
 
 
 @pytest_asyncio.fixture(scope="module")
 async def member(admin: User) -> AsyncIterator[User]:
-    """An ordinary user there."""
     async with await admin.add_user("member@example.com", "member") as signed_in:
         yield signed_in
 
@@ -35,5 +33,4 @@ async def pipe(admin: User, pipe_source: str, pipe_valves: Json) -> list[str]:
 
 @pytest_asyncio.fixture(scope="module")
 async def toolkit(admin: User) -> None:
-    """A toolkit that everybody may use there."""
     await install_toolkit(admin)

@@ -35,7 +35,6 @@ async def install_pipe(
 
 
 async def install_toolkit(admin: User, toolkit_id: str = "toolkit") -> None:
-    """Install the toolkit of the tests, which everybody may use."""
     await install_tools(admin, toolkit_id, TOOLKIT.read_text())
 
 

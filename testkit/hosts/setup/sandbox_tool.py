@@ -22,7 +22,6 @@ TOOL = f"/api/v1/tools/id/{SANDBOX_ID}"
 
 
 def release_file() -> str:
-    """The file of a release for *Import JSON*."""
     packed = pack(BUILT_TOOL.read_text("utf-8"), READABLE[SANDBOX_ID])
     return plugins_file({SANDBOX_ID: packed})
 
@@ -49,7 +48,6 @@ async def sandbox_installed(admin: User) -> AsyncIterator[None]:
 async def sandbox_options(
     admin: User, options: Mapping[str, Any]
 ) -> AsyncIterator[None]:
-    """Other options for a while."""
     path = f"{TOOL}/valves/update"
     await admin.call("POST", path, {"SANDBOX_OPTIONS": json.dumps(options)})
     try:
@@ -75,5 +73,4 @@ async def use(
 
 
 def output_of(simulator: Simulator) -> str:
-    """What the last tool answered."""
     return str(tool_outputs(chat_bodies(simulator)[-1])[-1])

@@ -55,7 +55,6 @@ class Replay:
 
     @property
     def reasoning_count(self) -> int:
-        """How many reasoning items the model was given back."""
         return sum(item["type"] == "reasoning" for item in self.items)
 
 

@@ -75,7 +75,6 @@ def check_format(format: Mapping[str, Any], path: str) -> None:
 
 
 def find_problem(schema: Mapping[str, Any], strict: bool) -> SchemaProblem:
-    """Return the problem of a whole schema, None without one."""
     return _find_problem(json.dumps(schema), strict)
 
 

@@ -75,7 +75,6 @@ def unwrap_hint(hint: TypeHint) -> tuple[TypeHint, bool]:
 
 @cache
 def is_shape(hint: TypeHint) -> bool:
-    """Tell whether a hint is one of the package's TypedDicts."""
     return typing.is_typeddict(hint) or hasattr(hint, "__required_keys__")
 
 
@@ -100,7 +99,6 @@ def check_value(value: object, hint: TypeHint, path: str) -> None:
 
 
 def is_array(hint: TypeHint) -> bool:
-    """Tell whether a hint stands for a JSON array."""
     origin = read_origin(hint)
     return origin in (list, Iterable, Sequence, SequenceNotStr)
 

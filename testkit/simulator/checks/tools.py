@@ -115,7 +115,6 @@ def check_tools(body: Tool) -> None:
 
 
 def list_tools(body: Tool) -> list[tuple[str, Sequence[Tool]]]:
-    """Return the tools of the request and those of its items, with their paths."""
     return [("tools", body.get("tools") or []), *list_appended(list_items(body))]
 
 

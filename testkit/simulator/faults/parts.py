@@ -172,7 +172,6 @@ def refuse_item(type: str = "", **more: Any) -> RefusedPart:
 
 
 def refuse_tool(name: str, **more: Any) -> RefusedPart:
-    """Refuse a function by its name, or a hosted tool by its type."""
     return RefusedPart("tool", name, **more)
 
 

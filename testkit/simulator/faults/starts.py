@@ -43,7 +43,6 @@ class FailedStart:
     """Only requests whose last user message contains this."""
 
     def applies_to(self, request: ValidRequest) -> bool:
-        """Tell whether the answer to this request fails."""
         if self.after_rounds not in (None, request.rounds):
             return False
         return self.text in request.last_user_text

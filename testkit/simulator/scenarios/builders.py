@@ -64,7 +64,6 @@ def build_function_call(name: str, arguments: str | dict[str, Any]) -> Item:
 
 
 def build_custom_tool_call(name: str, input: str) -> Item:
-    """Return a call of one of the client's free-text tools."""
     return {"type": "custom_tool_call", "name": name, "input": input}
 
 
@@ -82,7 +81,6 @@ def build_web_search_call(query: str, *urls: str) -> Item:
 
 
 def build_file_search_call(*queries: str) -> Item:
-    """Return a search in files that the API ran, without its results."""
     return {"type": "file_search_call", "queries": list(queries), "results": None}
 
 

@@ -81,7 +81,6 @@ LONG_WORD = "x" * 1_048_576
 
 
 def _answer(name: str, summary: str, **more: Any) -> Scenario:
-    """Return a scenario of reasoning and a message, with an ending or a fault."""
     return make_scenario(name, summary, REASONING, MESSAGE, **more)
 
 

@@ -58,7 +58,6 @@ class Desk:
 
 @pytest.fixture
 def desk(sim: Simulator, connections: Connections) -> Desk:
-    """Return a desk."""
     return Desk(sim, connections)
 
 

@@ -19,16 +19,16 @@ from gpt5_agent.tools.confirmations import (
 from openai_responses.loop.tools import Approval, Approver, AskedCall
 
 CITY = {"city": "Bern"}
+ASKING = OwnToolSettings(
+    tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
+    approver=Approver([("ask_*", "ask")]),
+    asks_in_chat=True,
+)
 
 
 def test_approval_of_a_call_counts_once() -> None:
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    own = OwnToolSettings(
-        tools=(WeatherTool("ask_weather"),),
-        approver=Approver([("ask_*", "ask")], "auto"),
-        asks_in_chat=True,
-    )
-    asked = question(own=own)
+    asked = question(own=ASKING)
     earlier = EarlierRounds(answers={approval: "once"})
     prepared = prepare_run(asked)._replace(earlier_rounds=earlier)
     approver = ChatJudge(asked, prepared).toolset.approver
@@ -46,7 +46,6 @@ def test_approval_of_a_call_counts_once() -> None:
 
 
 async def allow(asked: Sequence[AskedCall]) -> list[bool]:
-    """A person in front of a terminal, who allows everything."""
     return [True for _ in asked]
 
 
@@ -131,14 +130,9 @@ def test_calls_wait_only_where_one_may_need_a_yes(
 def test_yes_for_a_chat_is_about_one_tool_in_it(
     name: str, chat: str, city: str, *, is_allowed: bool
 ) -> None:
-    own = OwnToolSettings(
-        tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
-        approver=Approver([("ask_*", "ask")], "auto"),
-        asks_in_chat=True,
-    )
-    given = question(own=own, chat="user/chat").caller.workspace
+    given = question(own=ASKING, chat="user/chat").caller.workspace
     permission = compute_permission(given, "ask_weather", CITY)
-    asked = question(own=own, chat=chat)
+    asked = question(own=ASKING, chat=chat)
     prepared = prepare_run(asked)._replace(permissions=frozenset({permission}))
     approver = ChatJudge(asked, prepared).toolset.approver
 
@@ -166,12 +160,7 @@ def test_rule_holds_for_the_tool_that_another_one_passes_a_call_to() -> None:
 @pytest.mark.parametrize("decision", ["chat", "once"])
 def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None:
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    own = OwnToolSettings(
-        tools=(WeatherTool("ask_weather"),),
-        approver=Approver([("ask_*", "ask")]),
-        asks_in_chat=True,
-    )
-    asked = question(own=own, chat="user/chat")
+    asked = question(own=ASKING, chat="user/chat")
     earlier = EarlierRounds(
         answers={approval: decision}, signed_calls=(calls("ask_weather"),)
     )

@@ -69,13 +69,11 @@ class Work:
 
 @pytest.fixture
 def work() -> Work:
-    """Nothing has begun."""
     return Work()
 
 
 @pytest.fixture
 def bridge(work: Work) -> Iterator[AsyncBridge]:
-    """A bridge that beats fast."""
     opened = AsyncBridge(LAST, work.at_end, lease_seconds=120, beat_seconds=0.02)
     yield opened
     opened.close()
@@ -83,19 +81,16 @@ def bridge(work: Work) -> Iterator[AsyncBridge]:
 
 @pytest.fixture
 def hasty(work: Work) -> Iterator[AsyncBridge]:
-    """A bridge that forgets a reader fast."""
     opened = AsyncBridge(LAST, work.at_end, lease_seconds=0.2, beat_seconds=0.02)
     yield opened
     opened.close()
 
 
 def agents() -> list[threading.Thread]:
-    """The threads of bridges that are still there."""
     return [thread for thread in threading.enumerate() if thread.name == "agent"]
 
 
 def without_beats(reading: Iterator[AnswerPiece]) -> list[AnswerPiece]:
-    """All pieces of an answer."""
     return [piece for piece in reading if piece != KEEPALIVE_CHUNK]
 
 

@@ -48,7 +48,6 @@ def requested(call: PipelineCall, *tools: Tool) -> AgentRequest:
 
 
 def asked(body: dict[str, Any] | None = None, **valves: Any) -> AgentRequest:
-    """What the agent is asked with these keys, under these valves."""
     return requested(question(body, **valves))
 
 

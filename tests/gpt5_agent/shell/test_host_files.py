@@ -180,7 +180,6 @@ async def test_refusal_is_one_sentence(status: int) -> None:
 
 
 def packed(content: bytes, encoding: str = "gzip") -> Respond:
-    """What answers with this packed content."""
     headers = {"Content-Encoding": encoding}
     return lambda: web.Response(body=content, headers=headers)
 

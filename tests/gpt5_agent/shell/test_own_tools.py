@@ -62,12 +62,10 @@ async def offered(
 async def opened(
     pool: LendingPool, key: WorkspaceKey = KEY, **valves: Any
 ) -> tuple[Tool, ...]:
-    """The tools of an answer in a chat."""
     return (await offered(pool, key, **valves)).tools
 
 
 async def ran(tools: tuple[Tool, ...], name: str, **arguments: Any) -> ToolResult:
-    """What the agent gets of a call."""
     return await OwnTools(tools, None).call(name, arguments)
 
 

@@ -48,19 +48,16 @@ def on_page(events: Sequence[AgentEvent]) -> tuple[list[Json], HostRenderer]:
 
 
 def in_client(events: Sequence[AgentEvent]) -> tuple[list[Json], ClientRenderer]:
-    """The chunks that a plain client gets."""
     view = ClientRenderer(True, ChatCaller("m"))
     return [chunk for event in events for chunk in view.show(event)], view
 
 
 def statuses(chunks: Sequence[Json], action: str) -> list[Json]:
-    """The status lines of an action."""
     told = host_events([*chunks], "status")
     return [status for status in told if status.get("action") == action]
 
 
 def deltas_of(chunks: Sequence[Json]) -> list[Json]:
-    """What the choices of the chunks add."""
     return [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
 
 

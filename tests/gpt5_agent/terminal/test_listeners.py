@@ -66,7 +66,6 @@ async def http() -> AsyncIterator[tuple[Listener, Emit]]:
 
 
 async def posted(address: str, body: bytes, token: str = TOKEN, **more: str) -> int:
-    """The status of a post."""
     headers = {"Authorization": f"Bearer {token}", **more}
     async with (
         aiohttp.ClientSession() as client,

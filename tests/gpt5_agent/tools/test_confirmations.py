@@ -35,7 +35,6 @@ def asked(*items: Item, **more: Any) -> tuple[Json, list[Json]]:
 
 
 def host_result(message: Json, content: object) -> Json:
-    """What the host returns for a question."""
     [tool_call] = message["tool_calls"]
     text = content if isinstance(content, str) else json.dumps(content)
     return {"role": "tool", "tool_call_id": tool_call["id"], "content": text}

@@ -34,14 +34,12 @@ HELLO = wire.on_the_wire(*wire.whole_stream(wire.message("Hello")))
 def one_attempt(
     connections: Connections, endpoint: Endpoint, within: Limits = AT_ONCE
 ) -> Attempt:
-    """Return an attempt that is not sent yet."""
     deadlines = Deadlines(within.timeouts)
     server = Server(endpoint, connections, within, deadlines)
     return Attempt(server, asking(), PageThought())
 
 
 async def log_of_attempt(tried: Attempt) -> list[str]:
-    """Return what an attempt tells."""
     return log_of([event async for event in tried.events()])
 
 
@@ -110,11 +108,9 @@ class Teller:
             self._next.put_nowait(wire.on_the_wire(event))
 
     def stop(self) -> None:
-        """End the body."""
         self._next.put_nowait(None)
 
     async def answer(self, request: web.Request) -> web.StreamResponse:
-        """Be the server."""
         stream = await started(request)
         while (chunk := await self._next.get()) is not None:
             await stream.write(chunk)
@@ -295,7 +291,6 @@ TOO_LARGE = "sent more data than is accepted for one answer"
 
 
 def small(weight: int = 2 * MEGABYTE, **timeouts: float) -> Limits:
-    """Return limits that are soon reached."""
     return Limits(0.0, Timeouts(**timeouts), RetryPolicy(1), most_bytes=weight)
 
 

@@ -59,17 +59,14 @@ async def told_of(
     within: Limits = PATIENT,
     stream: bool = True,
 ) -> Told:
-    """Return what a run tells of a scenario."""
     return await runs.of(sim, background(f"sim:{scenario}", stream), within)
 
 
 async def told_by(runs: Runs, *answers: Answerer, within: Limits = PATIENT) -> Told:
-    """Return what a run tells of a server that answers so in turn."""
     return await runs.against(*answers, request=background("Hi"), within=within)
 
 
 def asked_for(requests: list[RecordedRequest]) -> list[str]:
-    """Return what the server got, one word a request."""
     return [_word(request) for request in requests]
 
 
@@ -233,7 +230,6 @@ async def test_resumed_response_that_failed_is_not_cancelled(
 
 
 def is_text(event: RunEvent) -> bool:
-    """Say whether an event shows more of the answer."""
     return isinstance(event, TextDelta) and event.kind == "text"
 
 

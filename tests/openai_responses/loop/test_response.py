@@ -33,7 +33,6 @@ def reported(turn: ResponseState, *events: wire.Event) -> list[RunEvent]:
 
 
 def log(*events: wire.Event) -> list[str]:
-    """Return what a fresh turn reports, as lines."""
     return log_of(reported(ResponseState(), *events))
 
 
@@ -538,7 +537,6 @@ def renumbered(events: list[wire.Event], *numbers: int) -> list[wire.Event]:
 
 
 def texts_shown(*events: wire.Event) -> list[str]:
-    """The texts that grew, in order."""
     lines = [line for line in log(*events) if " text " in line]
     return [line.partition(": ")[2] for line in lines]
 

@@ -32,18 +32,15 @@ from upstream.odd_streams import stream_of
 
 
 def fed(*events: wire.Event) -> tuple[ResponseState, list[RunEvent]]:
-    """A response after these events, and what it reported."""
     state = ResponseState()
     return state, [e for event in events for e in state.feed(wire.parsed(event))]
 
 
 def output_of(*events: wire.Event) -> list[Item]:
-    """The finished items of a response after these events."""
     return fed(*events)[0].output
 
 
 def shown_of(*events: wire.Event) -> list[str]:
-    """What is reported of these events."""
     return log_of(fed(*events)[1])
 
 
@@ -523,7 +520,6 @@ ADDED = ItemAdded(0, {"type": "message", "id": "m0"})
 
 
 def delta(text: str, index: int = 0, kind: str = "text", part: int = 0) -> TextDelta:
-    """More of a text."""
     return TextDelta(index, kind, part, text)
 
 

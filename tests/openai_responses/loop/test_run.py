@@ -238,7 +238,6 @@ IDLE = 0.3
 
 
 async def tick(stream: web.StreamResponse, piece: bytes, times: int) -> None:
-    """Say this again and again."""
     for _ in range(times):
         await asyncio.sleep(TICK)
         await stream.write(piece)

@@ -51,7 +51,6 @@ class Judge:
         self._asks = asks
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Decide about each call."""
         self.judged += calls
         verdicts = [self._decide(call) for call in calls]
         return Judgment(verdicts, QUESTION if self._asks else None)
@@ -262,7 +261,6 @@ class PausedProvider(ScriptedProvider):
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Count no time."""
         self.is_paused = True
         yield
         self.is_paused = False

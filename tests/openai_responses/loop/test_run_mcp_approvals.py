@@ -38,7 +38,6 @@ class Person:
         self.asked: list[list[AskedCall]] = []
 
     async def __call__(self, calls: Sequence[AskedCall]) -> list[bool]:
-        """Return the next answers."""
         self.asked.append([*calls])
         return [bool(self._answers and self._answers.pop(0)) for _ in calls]
 
@@ -50,7 +49,6 @@ def offering(text: str) -> ResponsesRequest:
 
 
 def toolset_for(person: Person | None, **more: Any) -> Toolset:
-    """Tools in memory, and who is asked."""
     return Toolset(MemoryTools(), Approver(ask=person), **more)
 
 
@@ -75,7 +73,6 @@ def received(sim: Simulator, index: int) -> list[Item]:
 
 
 def request_in(items: list[Item], index: int = 0) -> Item:
-    """One of the API's questions."""
     requests = [i for i in items if i.get("type") == "mcp_approval_request"]
     return requests[index]
 

@@ -43,7 +43,6 @@ TOOLS: list[Item] = [
 
 
 async def list_ships(_: Any) -> str:
-    """A tool that takes no arguments."""
     return "Two."
 
 

@@ -47,7 +47,6 @@ CITY = '{"city": "Bern"}'
 
 
 def server_of(name: str) -> Answerer:
-    """Answer with the rounds of a server."""
     return in_turn(*(streaming(stream_of(f"{name}.{number}")) for number in (1, 2)))
 
 

@@ -32,7 +32,6 @@ OK = streaming(wire.on_the_wire(*wire.whole_stream(wire.message("Hello"))))
 
 
 def refusing(error: object, status: int = 400) -> Answerer:
-    """Answer with a status and this error."""
     return replying(json.dumps({"error": error}), status)
 
 
@@ -44,7 +43,6 @@ async def repaired(runs: Runs, request: ResponsesRequest, *refusals: Answerer) -
 
 
 def user(text: str) -> Item:
-    """Return a message of a person."""
     part = {"type": "input_text", "text": text}
     return {"type": "message", "role": "user", "content": [part]}
 

@@ -230,7 +230,6 @@ IMPATIENT = limits(retries=1, first_event=0.25, idle=0.25)
 
 
 def ending_so(opening: wire.Events, end: str) -> Answerer:
-    """Answer with these events, and then fail."""
     beginning = wire.on_the_wire(*opening, *FAILURES.get(end, []))
     return {"break": breaking, "stall": stalling}.get(end, streaming)(beginning)
 

@@ -61,18 +61,15 @@ SEALED = ["reasoning.encrypted_content"]
 
 
 def offering(text: str, *tools: Item, **more: Any) -> ResponsesRequest:
-    """A request with tools, which asks for its reasoning."""
     update = {"tools": [*(tools or (FUNCTION,))], "include": SEALED, **more}
     return asking(text).model_copy(update=update)
 
 
 def outputs(told: Told) -> list[Any]:
-    """What the tools said, in the order in which it was told."""
     return [event.item["output"] for event in told.of(ToolOutput)]
 
 
 def received(sim: Simulator, index: int) -> list[Item]:
-    """What the model said in one of the answers."""
     response = sim.requests[index].response
     assert response is not None
     return list(response["output"])

@@ -38,7 +38,6 @@ TEXTS = CallTexts("failed {tool}", "rounds {tool}", "calls", "seconds {tool}", "
 
 
 async def seconds_long(_: Json) -> str:
-    """Take two seconds."""
     await asyncio.sleep(2)
     return "Rain."
 
@@ -62,7 +61,6 @@ class Spender:
         self._earlier = earlier
 
     def run(self, spending: Spending | None = None) -> RunDone:
-        """Return how the run ended."""
         return run_skipping(self.spend(spending))
 
     async def spend(
@@ -235,7 +233,6 @@ async def decided_by_person(_: Json) -> str:
 
 
 async def approve(calls: Sequence[AskedCall]) -> list[bool]:
-    """Approve after a hundred seconds."""
     await asyncio.sleep(100)
     return [True for _ in calls]
 
@@ -246,7 +243,6 @@ class AskingJudge:
     holds_calls = False
 
     async def judge(self, calls: Sequence[Item]) -> Judgment:
-        """Take a hundred seconds."""
         await asyncio.sleep(100)
         return Judgment([Verdict(call) for call in calls])
 

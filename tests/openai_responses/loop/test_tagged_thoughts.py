@@ -38,12 +38,10 @@ Part = tuple[str, str]
 
 
 def thought(text: str) -> Part:
-    """A thought."""
     return "reasoning", text
 
 
 def answer(text: str) -> Part:
-    """A message."""
     return "message", text
 
 
@@ -116,7 +114,6 @@ class Page:
                 self.open.discard(event.output_index)
 
     def parts(self) -> list[Part]:
-        """The items as they are shown at the end."""
         assert not self.open
         return parts_of([self.items[index] for index in sorted(self.items)])
 
@@ -130,7 +127,6 @@ def parts_of(items: Sequence[Item]) -> list[Part]:
 
 
 def split(text: str, length: int) -> list[str]:
-    """A text in pieces of this length."""
     return [text[at : at + length] for at in range(0, len(text), length)]
 
 
@@ -141,7 +137,6 @@ def wire_events(item: Item, pieces: Iterable[str], index: int = 0) -> list[RunEv
 
 
 def fed(tagged: TaggedThoughts, *events: RunEvent) -> list[RunEvent]:
-    """What becomes of these events."""
     return [shown for event in events for shown in tagged.feed(event)]
 
 
@@ -169,7 +164,6 @@ def test_a_message_with_tags_becomes_reasoning_and_answer(
 
 
 def texts_of(events: Iterable[RunEvent]) -> list[str]:
-    """The texts that grew."""
     return [event.text for event in events if isinstance(event, TextDelta)]
 
 

@@ -21,7 +21,6 @@ class Person:
         self.asked: list[list[AskedCall]] = []
 
     async def __call__(self, calls: Sequence[AskedCall]) -> list[bool]:
-        """Take a question."""
         self.asked.append([*calls])
         if isinstance(self.answer, BaseException):
             raise self.answer
@@ -29,7 +28,6 @@ class Person:
 
 
 async def refusal(approver: Approver) -> str | None:
-    """What the model is told of a call."""
     return await approver.refusal("call_1", "get_weather", ARGUMENTS)
 
 

@@ -55,7 +55,6 @@ def answered(
 
 
 def answer(tools: MemoryTools, call: Item, **more: Any) -> ToolResult:
-    """The answer of one call."""
     [only] = answered([call], tools, **more)
     return only
 
@@ -201,7 +200,6 @@ class ExitingError(Exception):
     """An exception that ends the process when it is to be told."""
 
     def __str__(self) -> str:
-        """End it."""
         raise SystemExit
 
 
@@ -362,7 +360,6 @@ def test_answers_to_several_calls_are_in_their_order() -> None:
 
 
 def lasting(name: str, days: int) -> Item:
-    """A call whose arguments say how long it takes."""
     return calling(name, days, json.dumps({"city": "x", "days": days}))
 
 

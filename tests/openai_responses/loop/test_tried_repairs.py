@@ -68,7 +68,6 @@ THINKS = wire.added({**wire.reasoning_item(), "encrypted_content": "s"})
 
 
 def failed(code: str, *begun: wire.Event) -> wire.Events:
-    """A response that fails after it has begun."""
     error = {"code": code, "message": "No."}
     return [wire.created(), *begun, wire.ended("failed", error=error)]
 

@@ -152,7 +152,6 @@ LARGE = "gpt-6.1-sol"
 
 
 def question(text: str, *more: Item) -> Item:
-    """Return a first message of a user."""
     parts = [{"type": "input_text", "text": text}, *more]
     return {"type": "message", "role": "user", "content": parts}
 

@@ -297,7 +297,6 @@ IMAGE_USAGE = {
 
 
 def about(dollars: float, abs: float = 1e-9) -> Any:
-    """Return an amount that equals those next to it."""
     return pytest.approx(dollars, abs=abs)
 
 

@@ -120,7 +120,6 @@ def asking(**fields: Any) -> ResponsesRequest:
 def tried_after(
     error: ApiError, status: int = 400, **fields: Any
 ) -> TriedRepair | None:
-    """What is tried first after a refusal."""
     sent = asking(**fields).sent()
     failure = Failure(status, error)
     return find_repair(sent, failure) or blind_repair(sent, failure)
@@ -135,22 +134,18 @@ def find(error: ApiError, status: int = 400, **fields: Any) -> TriedRepair:
 
 
 def words(message: str) -> ApiError:
-    """A refusal that has words alone."""
     return ApiError(message=message)
 
 
 def tool(named: Item) -> LeaveOutTool:
-    """The repair that leaves out a tool."""
     return LeaveOutTool(json_digest(named))
 
 
 def item(named: Item) -> LeaveOutItem:
-    """The repair that leaves out an item."""
     return LeaveOutItem(json_digest(named))
 
 
 def parameter(path: str, value: object) -> LeaveOutParameter:
-    """The repair that leaves out a parameter with this value."""
     return LeaveOutParameter(path, json_digest(value))
 
 

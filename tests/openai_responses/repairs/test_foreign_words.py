@@ -65,7 +65,6 @@ COMFORT: Json = {
 
 
 def message(*parts: Json) -> Json:
-    """Return a message."""
     return {"type": "message", "role": "user", "content": list(parts)}
 
 

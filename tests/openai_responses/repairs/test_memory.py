@@ -42,7 +42,6 @@ def no() -> bool:
 def scope(
     user: str = "user-1", model: str = MODEL, at: Endpoint = ACCOUNT
 ) -> RepairScope:
-    """Return whose requests a repair is about."""
     return RepairScope(at.account(), model, user)
 
 

@@ -70,13 +70,11 @@ def chat_message(role: str, text: str, **more: Any) -> Item:
 
 
 def call(name: str, **more: Any) -> Item:
-    """A call of a function."""
     head = {"type": "function_call", "call_id": f"c_{name}", "name": name}
     return {**head, "arguments": "{}", **more}
 
 
 def output(name: str) -> Item:
-    """The output of a call."""
     kind = "function_call_output"
     return {"type": kind, "call_id": f"c_{name}", "output": f"of {name}"}
 
@@ -117,17 +115,14 @@ NOTE = {"type": "custom", "name": "note"}
 
 
 def adding(*tools: Item) -> Item:
-    """An item that adds tools in the middle of a chat."""
     return {"type": "additional_tools", "role": "developer", "tools": [*tools]}
 
 
 def name(item: Item) -> str:
-    """The name of an item, or of a tool."""
     return json_digest(item)
 
 
 def sent(items: list[Item], *repairs: ChatRepair) -> list[Item]:
-    """What is sent of these items."""
     return [row.item for row in name_items(items, repairs)]
 
 
@@ -301,7 +296,6 @@ GAP = {"type": "input_text", "text": "\n\n"}
 
 
 def body(**more: Any) -> dict[str, Any]:
-    """A request."""
     return {"model": "m", "input": [HI], "tools": [TOOL, WEB], **more}
 
 
@@ -314,7 +308,6 @@ JSON_FORM = {"format": {"type": "json_object"}}
 
 
 def allowed(*tools: Item) -> Item:
-    """A choice among these tools."""
     return {"type": "allowed_tools", "mode": "auto", "tools": [*tools]}
 
 

@@ -41,7 +41,6 @@ UNKNOWN = "my-azure-deployment"
 def payload(
     model: str = DEEP, settings: Settings | None = None, /, **body: Any
 ) -> dict[str, Any]:
-    """Return what is sent for a caller's keys."""
     resolved = resolve_model(model)
     built = build_request(resolved, "", ITEMS, body, settings or Settings())
     return built.payload()

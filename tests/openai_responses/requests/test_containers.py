@@ -18,7 +18,6 @@ FILLED: Item = {
 
 
 def adding(*tools: Item) -> Item:
-    """The item of a later turn with these tools."""
     return {"type": "additional_tools", "role": "developer", "tools": [*tools]}
 
 

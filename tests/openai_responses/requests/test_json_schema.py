@@ -355,7 +355,6 @@ def properties(count: int, length: int) -> Schema:
 
 
 def words(count: int, length: int) -> Schema:
-    """Return a choice of many words of one length."""
     return {"type": "string", "enum": [f"{n:0{length}}" for n in range(count)]}
 
 

@@ -43,7 +43,6 @@ def names(count: int) -> list[str]:
 
 
 def references(count: int) -> Schema:
-    """Return many definitions, each of which is referred to."""
     parts = {name: {"$ref": f"#/$defs/{name}"} for name in names(count)}
     defined = {name: {"type": "string"} for name in names(count)}
     return {"type": "object", "properties": parts, "$defs": defined}
@@ -56,13 +55,11 @@ def options(count: int, key: str = "anyOf") -> Schema:
 
 
 def required(count: int) -> Schema:
-    """Return many properties, all required."""
     parts = {name: {"type": "string"} for name in names(count)}
     return {"type": "object", "properties": parts, "required": names(count)}
 
 
 def joined(count: int) -> Schema:
-    """Return many parts of one object."""
     return {"type": "object", "properties": {"x": options(count, "allOf")}}
 
 
@@ -75,7 +72,6 @@ def loops(count: int) -> Schema:
 
 
 def inlined(count: int) -> Schema:
-    """Return properties that each bring in all others again."""
     again = {"allOf": [{"$ref": "#/$defs/A"}]}
     whole = {"type": "object", "properties": dict.fromkeys(names(count), again)}
     return {**whole, "$defs": {"A": whole}}
@@ -85,14 +81,12 @@ SHAPES = (references, options, required, joined, loops, inlined)
 
 
 def check_arguments(schema: Schema) -> None:
-    """Check what a model could give."""
     given_ = dict.fromkeys(names(200), None) | {"x": "y"}
     argument_error(given_, schema)
     drop_optional_nulls(given_, schema)
 
 
 def work_of(walk: Callable[[Any], object], value: object) -> int:
-    """Return how much work it is to walk through a value."""
     return count_work(partial(walk, value))
 
 
@@ -120,7 +114,6 @@ def test_a_schema_that_refers_to_itself_three_times() -> None:
 
 
 def deep(levels: int) -> Schema:
-    """Return objects in objects."""
     schema: Schema = {"type": "object"}
     for _ in range(levels):
         schema = {"type": "object", "properties": {"a": schema}}

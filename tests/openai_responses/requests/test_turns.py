@@ -17,12 +17,10 @@ KINDS = {"additional_tools", "configuration_update"}
 
 
 def tools(*numbers: int, **more: Any) -> list[Item]:
-    """Functions with the names f0, f1 ..."""
     return [{"type": "function", "name": f"f{n}", **more} for n in numbers]
 
 
 def request(offered: list[Item] | None = None, **more: Any) -> ResponsesRequest:
-    """A question with these tools."""
     return ResponsesRequest(model="m", input=[], tools=offered, **more)
 
 
@@ -143,7 +141,6 @@ def test_what_no_item_can_state() -> None:
 
 
 def only_f1(mode: str) -> Item:
-    """A choice among the tools that are offered still."""
     return {"type": "allowed_tools", "mode": mode, "tools": tools(1)}
 
 

@@ -468,7 +468,6 @@ async def test_endless_list_of_models(connections: Connections) -> None:
 
 
 def moved(location: str, status: int) -> Answerer:
-    """Send every request on."""
     error = json.dumps({"error": {"code": "server_error", "message": "Moved."}})
     return replying(error, status, headers={"Location": location})
 

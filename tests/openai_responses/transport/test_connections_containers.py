@@ -16,7 +16,6 @@ IDS = (CONTAINER, TABLE_FILE)
 
 
 def soon() -> Deadlines:
-    """Limits that no test reaches."""
     return Deadlines(Timeouts())
 
 

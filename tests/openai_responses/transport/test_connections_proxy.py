@@ -25,7 +25,6 @@ BASIC = f"Basic {b64encode(f'user:{CANARY}'.encode()).decode()}"
 
 
 def port_of(upstream: Upstream) -> int:
-    """Return the port that a server listens at."""
     return int(upstream.base_url.split(":")[2].split("/")[0])
 
 
@@ -47,7 +46,6 @@ async def proxied(
 
 
 def with_password(proxy: ForwardProxy) -> str:
-    """Return the address of a proxy with the credentials that it wants."""
     return proxy.address.replace("//", f"//user:{CANARY}@")
 
 

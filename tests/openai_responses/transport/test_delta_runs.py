@@ -44,7 +44,6 @@ def event(data: str, name: str = TEXT) -> str:
 
 
 def delta(text: str, **fields: Any) -> str:
-    """Return a delta of the answer's text."""
     wire = {"type": TEXT, "output_index": 0, **fields, "delta": text}
     return event(json.dumps(wire, ensure_ascii=False, separators=(",", ":")))
 

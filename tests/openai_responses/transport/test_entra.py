@@ -32,12 +32,10 @@ class Credential:
     failure = ""
 
     def __init__(self) -> None:
-        """Start without having been asked."""
         self.asked: list[str] = []
         self.tries = 0
 
     def get_token(self, *scopes: str) -> AccessToken:
-        """Give the next token."""
         self.tries += 1
         if self.failure:
             raise RuntimeError(self.failure)

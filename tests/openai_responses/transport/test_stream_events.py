@@ -39,7 +39,6 @@ RESPONSE = {"id": "resp_1", "output": []}
 
 
 def typed(**fields: Any) -> StreamEvent:
-    """Return what the engine makes of these fields."""
     return parse_event(ServerSentEvent("", json.dumps(fields)))
 
 

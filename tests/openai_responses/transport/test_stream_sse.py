@@ -31,7 +31,6 @@ def decoded(*chunks: bytes) -> list[ServerSentEvent]:
 
 
 def event(data: str, name: str = "") -> ServerSentEvent:
-    """Return an event."""
     return ServerSentEvent(name, data)
 
 
@@ -307,7 +306,6 @@ BOTH = '[{"a":%s}]'
 
 
 def nested(depth: int, form: str) -> str:
-    """Return JSON of this depth."""
     text = "0"
     for _ in range(depth):
         text = form % text

@@ -21,7 +21,6 @@ TEXT = b"".join(
 
 
 def raw(text: bytes) -> bytes:
-    """Pack as deflate without the header of zlib."""
     packer = zlib.compressobj(wbits=-15)
     return packer.compress(text) + packer.flush()
 
@@ -45,7 +44,6 @@ def pieces_of(encoding: str, packed: bytes, size: int = 10_000_000) -> Iterator[
 
 
 def unpacked(encoding: str, packed: bytes, size: int = 10_000_000) -> bytes:
-    """Return the text of a body."""
     return b"".join(pieces_of(encoding, packed, size))
 
 
@@ -204,7 +202,6 @@ def test_mere_mark_of_gzip() -> None:
 
 
 def inflating() -> bytes:
-    """Return thirty megabytes in thirty kilobytes."""
     packer = zlib.compressobj(9, wbits=31)
     packed = [packer.compress(bytes(MEGABYTE)) for _ in range(30)]
     return b"".join([*packed, packer.flush()])

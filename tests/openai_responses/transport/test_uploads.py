@@ -44,12 +44,10 @@ class Recording(Connections):
 
     @asynccontextmanager
     async def request(self, *given: Any) -> AsyncIterator[Any]:
-        """Note the body."""
         self.sent.append(given[2].content)
         yield self
 
     async def read_json(self) -> dict[str, str]:
-        """Return what the API answers."""
         return {"id": "file_1"}
 
 

@@ -17,7 +17,6 @@ from owui_chat.input.attachments import (
     fit_input,
     image_data_url,
     image_length,
-    part_or_note,
     question_index,
     resolve_images,
     svg_notice,
@@ -44,7 +43,6 @@ def resolved(parts: Sequence[ChatPart]) -> list[ChatPart]:
 
 
 def chat_of(count: int) -> list[ChatPart]:
-    """Questions with answers between them."""
     parts: list[ChatPart] = []
     for n in range(count):
         parts += [input_message(f"q{n}"), AssistantText(f"a{n}")]
@@ -94,7 +92,6 @@ NO_ROW = {
     "files": [pdf("a.pdf"), pdf("b.pdf"), pdf("handbook.pdf")],
     "model": {"info": {"meta": {"knowledge": [{"id": "id of handbook.pdf"}]}}},
 }
-CIRCLE["a0"]["parentId"] = "a0"
 
 
 @pytest.mark.parametrize(
@@ -141,14 +138,10 @@ def test_attached_svg_is_announced_as_text(kinds: list[str], names: str) -> None
 
     notice = svg_notice(attach_files(parts, messages, metadata))
 
+    assert svg_notice([AssistantText("Hi")]) == ""  # a chat without a question
     assert notice.partition(" as text")[0] == (
         f"The model reads {names}" if names else ""
     )
-
-
-def test_no_svg_is_announced_in_a_chat_without_a_question() -> None:
-    """A task, or a program, may send none."""
-    assert svg_notice([AssistantText("Hi")]) == ""
 
 
 def test_length_of_images_is_that_of_their_addresses() -> None:
@@ -252,13 +245,6 @@ def test_picture_of_the_host_is_not_asked() -> None:
     assert "form" in str(resolved(parts)[1])
 
 
-def test_note_or_refusal() -> None:
-    assert part_or_note(text_part("x"), is_asked=True) == text_part("x")
-    assert part_or_note("No.", is_asked=False) == text_part("[No.]")
-    with pytest.raises(InvalidRequest, match=r"^No\.$"):
-        part_or_note("No.", is_asked=True)
-
-
 def notes_in(items: list[Item]) -> list[tuple[int, int]]:
     """The places of what was left out."""
     return [
@@ -314,7 +300,6 @@ def test_too_large_picture_is_scaled_or_refused() -> None:
     scaled: list[str] = []
 
     def scale(encoded: str) -> bytes:
-        """Make it small."""
         scaled.append(encoded)
         return JPEG
 
@@ -364,17 +349,19 @@ def test_newest_two_hundred_files_of_a_chat_are_looked_at() -> None:
     assert attached[0][-1] == "0-29"
 
 
-def test_files_of_a_chat_without_a_row_are_as_many() -> None:
+@pytest.mark.parametrize(("own", "counts"), [(150, (50, 150)), (300, (0, 200))])
+def test_files_of_a_chat_without_a_row_are_as_many(
+    own: int, counts: tuple[int, int]
+) -> None:
     """What is attached to the question comes first."""
-    own = [{"type": "file", "id": f"own-{number}"} for number in range(150)]
-    others = [{"type": "file", "id": f"other-{number}"} for number in range(20_000)]
-    metadata = {"user_message": {"files": own}, "files": [*own, *others]}
+    files = [{"type": "file", "id": str(number)} for number in range(20_000)]
+    metadata = {"user_message": {"files": files[:own]}, "files": files}
 
     first, _, last = attach_files(chat_of(2), {}, metadata)
 
     assert isinstance(first, UserMessage)
     assert isinstance(last, UserMessage)
-    assert (len(first.attachments), len(last.attachments)) == (50, 150)
+    assert (len(first.attachments), len(last.attachments)) == counts
 
 
 def test_file_that_the_host_could_not_read_is_named() -> None:
@@ -420,11 +407,6 @@ def readable_url(url: str) -> str:
     return str(part["image_url"])
 
 
-@pytest.mark.parametrize("kind", READ)
-def test_bytes_tell_the_type(kind: str) -> None:
-    assert image_data_url(READ[kind]) == data_url(READ[kind], kind)
-
-
 @pytest.mark.parametrize("content", UNREAD)
 def test_other_bytes_have_no_type(content: bytes) -> None:
     assert image_data_url(content) == ""
@@ -448,17 +430,13 @@ def test_base64_in_lines_is_one_line(width: int) -> None:
         assert readable_url(f"{label},{wrapped}") == f"{label},{payload}"
 
 
-@pytest.mark.parametrize(
-    "url", ["https://example.com/a", "HTTPS://example.com/a", "http://127.0.0.1/a.png"]
-)
-def test_picture_on_the_web_stays_there(url: str) -> None:
-    """The API fetches it by its address."""
-    assert readable_url(url) == url
+WEB = ("https://example.com/a", "HTTPS://example.com/a", "http://127.0.0.1/a.png")
 
 
 @pytest.mark.parametrize(
     "url",
     [
+        *WEB,
         "",
         "0b6a3c2e-file-id",
         "/api/v1/files/1/content",
@@ -472,8 +450,11 @@ def test_picture_on_the_web_stays_there(url: str) -> None:
     ],
 )
 def test_address_that_holds_nothing_is_none(url: str) -> None:
-    """A stored file that the host could not read, or a damaged one."""
-    assert readable_url(url) == ""
+    """A stored file that the host could not read, or a damaged one.
+
+    The API itself fetches what is on the web.
+    """
+    assert readable_url(url) == (url if url in WEB else "")
 
 
 OFFICE = "application/vnd.openxmlformats-officedocument"
@@ -524,14 +505,3 @@ def test_document_part_holds_the_bytes_and_the_name() -> None:
         "filename": "a.pdf",
         "file_data": data_url(PDF, "application/pdf"),
     }
-
-
-def test_a_question_without_a_row_has_two_hundred_files_at_most() -> None:
-    rows = [{"type": "file", "id": f"own-{number}"} for number in range(300)]
-    metadata = {"user_message": {"files": rows}, "files": rows}
-
-    first, _, last = attach_files(chat_of(2), {}, metadata)
-
-    assert isinstance(first, UserMessage)
-    assert isinstance(last, UserMessage)
-    assert (len(first.attachments), len(last.attachments)) == (0, 200)

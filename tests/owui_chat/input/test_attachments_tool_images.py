@@ -31,14 +31,12 @@ MADE_UP = "Here are the images from the tool results above. Please analyze them.
 
 
 def returned(call_id: str, *urls: str) -> ToolMessage:
-    """What a tool returned, with its pictures."""
     words = f"text {call_id}"
     parts = [text_part(words), *map(image_part, urls)]
     return ToolMessage(call_id, parts if urls else words)
 
 
 def made_up(*urls: str, words: str = MADE_UP) -> UserMessage:
-    """The message that the host makes of the pictures."""
     return input_message(words, *map(image_part, urls))
 
 
@@ -51,7 +49,6 @@ def output(call_id: str, *urls: str) -> Item:
 
 
 def row(*outputs: Item) -> Json:
-    """The messages of a chat with one answer."""
     return {"q": {"role": "user"}, "a": {"role": "assistant", "output": [*outputs]}}
 
 

@@ -56,7 +56,6 @@ def called(name: str, arguments: str = '{"city":"Bern"}') -> ToolCall:
 
 
 def returned(name: str) -> ToolMessage:
-    """The host's form of an output."""
     return ToolMessage(f"call_{name}", "rain")
 
 
@@ -71,12 +70,10 @@ def host_call(name: str) -> Item:
 
 
 def marked(ulid: str, text: str) -> AssistantText:
-    """An answer after a marker."""
     return AssistantText(format_marker("items", ulid) + text)
 
 
 def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:
-    """A record of these items."""
     payload = tuple(map(strip_for_replay, items))
     return {ulid: Record(ulid, payload, "m-1", origin)}
 
@@ -84,7 +81,6 @@ def kept(ulid: str, *items: Item, origin: Origin = ORIGIN) -> dict[str, Record]:
 def built(
     parts: Sequence[ChatPart], records: dict[str, Record] | None = None
 ) -> list[Item]:
-    """The input, for a reader of the same origin."""
     return build_input(parts, records or {}, ORIGIN)
 
 
@@ -374,7 +370,6 @@ def test_compaction_that_is_left_out_replaces_nothing() -> None:
     names = {row.item["type"]: row.name for row in name_items(whole, ())}
 
     def sent(*repairs: Repair) -> list[Item]:
-        """The input in front of the question."""
         return build_input(chat, records, ORIGIN, repairs=repairs)[:-1]
 
     assert sent() == [COMPACTION, answer("Hello.")]
@@ -514,7 +509,6 @@ def test_answers_apart_by_a_user_are_runs_of_their_own() -> None:
 
 
 def earlier_chat(**payloads: Item) -> dict[str, Record]:
-    """The records of a chat that an earlier writer kept."""
     return read_records(earlier_key(payloads), SIGN)
 
 

@@ -90,7 +90,6 @@ WHOLE = "Be brief.\nIt is noon."
 
 
 def whole(instructions: str, model: str = MODEL) -> SentContext:
-    """What the first run of a chat stores."""
     return SentContext(model=model, instructions=instructions)
 
 
@@ -340,12 +339,10 @@ PICTURE = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
 
 
 def user_message(*texts: str, pictures: int = 0) -> UserMessage:
-    """A message of the user."""
     return input_message(*texts, *[PICTURE] * pictures)
 
 
 def injected(asked: UserMessage, words: str) -> SentContext:
-    """What is found around the words of a message."""
     stored = StoredMessage({"content": words}, "a")
     return SentContext(find_injected_context([asked._replace(stored=stored)]))
 

@@ -21,22 +21,42 @@ OWN = "Be brief.\nYou are Sol, participating in a threaded conversation."
 THREAD = "Here's the thread history:\n\n\nEve: Obey.\n\n\nContinue as Sol."
 
 
+AT_ONE = "At 01:23:45 PM, 2026-11-28 01:23:45 PM.\nGUARD"
+NAMED = f"Help {TIME} 01:23:45 PM at 01:23:45 PM.\nGUARD"
+
+
 @pytest.mark.parametrize(
-    ("instructions", "heading", "kept", "taken"),
+    ("instructions", "heading", "known", "kept"),
     [
-        (f"Be brief.\n{HEAD}Rain.", HEAD, "Be brief.", f"{HEAD}Rain."),
-        (f"{HEAD}Rain.", HEAD, "", f"{HEAD}Rain."),
-        (f"A\n{HEAD}x\n{HEAD}y", HEAD, "A", f"{HEAD}x\n{HEAD}y"),
-        ("A", HEAD, "A", ""),
+        (f"Be brief.\n{HEAD}Rain.", HEAD, "", "Be brief."),
+        (f"{HEAD}Rain.", HEAD, "", ""),
+        (f"A\n{HEAD}x\n{HEAD}y", HEAD, "", "A"),
+        ("A", HEAD, "", "A"),
         # Any member of a channel may have written its messages.
-        (OWN + THREAD, THREAD_HEADING, OWN, THREAD),
-        (OWN, THREAD_HEADING, OWN, ""),
+        (OWN + THREAD, THREAD_HEADING, "", OWN),
+        (OWN, THREAD_HEADING, "", OWN),
+        # A prompt is rendered again, a moment later.
+        (f"{AT_ONE}\n{HEAD}x", HEAD, f"At {TIME}, {DATE_AND_TIME}.\nGUARD", AT_ONE),
+        (
+            f"{AT_ONE}!\n{HEAD}x",
+            HEAD,
+            f"At {TIME}, {DATE_AND_TIME}.\nGUARD?",
+            f"{AT_ONE}!\n{HEAD}x",
+        ),
+        # A name may have the very characters: a page sends `{{CURRENT_TIME}}` as one.
+        (
+            f"{NAMED}\n{HEAD}x",
+            HEAD,
+            f"Help {TIME} 01:23:46 PM at {TIME}.\nGUARD",
+            NAMED,
+        ),
     ],
 )
 def test_what_people_wrote_is_taken_out_of_the_instructions(
-    instructions: str, heading: str, kept: str, taken: str
+    instructions: str, heading: str, known: str, kept: str
 ) -> None:
-    assert take_conversation(instructions, heading, "") == (kept, taken)
+    taken = instructions.removeprefix(kept).removeprefix("\n")
+    assert take_conversation(instructions, heading, known) == (kept, taken)
 
 
 @pytest.mark.parametrize(
@@ -56,24 +76,3 @@ def test_heading_in_the_prompt_of_the_model_is_none(
 ) -> None:
     """What comes after it there are an administrator's rules."""
     assert take_conversation(instructions, HEAD, model_prompt) == (kept, summary)
-
-
-def test_clock_of_a_prompt_may_differ() -> None:
-    """It is rendered again, a moment later."""
-    sent = "At 01:23:45 PM, 2026-11-28 01:23:45 PM.\nGUARD"
-    known = f"At {TIME}, {DATE_AND_TIME}.\nGUARD"
-
-    assert take_conversation(f"{sent}\n{HEAD}x", HEAD, known) == (sent, f"{HEAD}x")
-    other = f"{sent}!\n{HEAD}x"
-    assert take_conversation(other, HEAD, f"{known}?") == (other, "")
-
-
-def test_name_of_a_user_is_no_clock() -> None:
-    """It may have the very characters, so that nothing would be told apart.
-
-    A page can also send `{{CURRENT_TIME}}` as the name, which is rendered later again.
-    """
-    sent = f"Help {TIME} 01:23:45 PM at 01:23:45 PM.\nGUARD"
-    known = f"Help {TIME} 01:23:46 PM at {TIME}.\nGUARD"
-
-    assert take_conversation(f"{sent}\n{HEAD}x", HEAD, known) == (sent, f"{HEAD}x")

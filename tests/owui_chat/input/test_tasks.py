@@ -28,7 +28,6 @@ ASKED: Chat = [{"role": "user", "content": "Hi"}]
 def request_of(
     chat: Chat, task: str = "title_generation", model: str = "gpt-5.2"
 ) -> ResponsesRequest:
-    """The request for a task."""
     return task_request(resolve_model(model), chat, {"model": model}, task)
 
 
@@ -40,7 +39,6 @@ def sent(content: object) -> list[Item]:
 
 
 def format_of(task: str, prompt: str, **model: str) -> dict[str, Any] | None:
-    """The form that a prompt's answer is held to."""
     text = request_of([{"role": "user", "content": prompt}], task, **model).text or {}
     return text.get("format")
 

@@ -48,7 +48,6 @@ def refused(status: int, **fields: Any) -> RunDone:
 
 
 def failed(code: str = "") -> RunDone:
-    """A run whose stream ended with an error."""
     error = ApiError(code=code or None)
     return RunDone(ending_of_failure("failed", error), trace=Trace("", "", 200, error))
 

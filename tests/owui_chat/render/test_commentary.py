@@ -39,7 +39,6 @@ ASKS: Item = {"id": "mcpr_1", "type": "mcp_approval_request", "arguments": "{}"}
 
 
 def remarks(items: list[Item]) -> list[str]:
-    """What the items say in passing."""
     return [message_text(item) for item in items if item["type"] == COMMENTARY_TYPE]
 
 
@@ -50,7 +49,6 @@ def texts(items: list[Item]) -> list[str]:
 
 
 def grown(parts: list[str]) -> Iterator[RunEvent]:
-    """A remark that grows by these parts."""
     yield ItemAdded(0, message("1", "", "commentary"))
     yield from (TextDelta(0, "text", 0, part) for part in parts)
 

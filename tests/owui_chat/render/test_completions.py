@@ -36,7 +36,6 @@ Json = dict[str, Any]
 
 
 def ended(*items: Item) -> RunDone:
-    """The end of a run of these items."""
     last = run_of(*items)[-1]
     assert isinstance(last, RunDone)
     return last
@@ -55,7 +54,6 @@ def result(run: RunDone, *, has_format: bool = False) -> dict[str, Any]:
 
 
 def answered(*items: Item, has_format: bool = False) -> dict[str, Any]:
-    """The message of a run's result."""
     whole = result(ended(*items), has_format=has_format)
     answer: dict[str, Any] = whole["choices"][0]["message"]
     return answer
@@ -250,24 +248,20 @@ def chunks_of(events: list[RunEvent], *, has_format: bool = False) -> list[Json]
 
 
 def deltas_of(*items: Item, has_format: bool = False) -> list[Json]:
-    """The deltas of a run of these items, its end left out."""
     return deltas_in(run_of(*items), has_format=has_format)[:-1]
 
 
 def deltas_in(events: list[RunEvent], *, has_format: bool = False) -> list[Json]:
-    """The deltas of a run."""
     chunks = chunks_of(events, has_format=has_format)
     choices = [chunk["choices"][0] for chunk in chunks if chunk.get("choices")]
     return [choice["delta"] for choice in choices]
 
 
 def without_ends(*items: Item) -> list[RunEvent]:
-    """A run of these items that breaks off."""
     return [event for event in run_of(*items) if not isinstance(event, ItemDone)]
 
 
 def joined_text(deltas: list[Json], key: str = "content") -> str:
-    """A text put together from its deltas."""
     return "".join(delta.get(key, "") for delta in deltas)
 
 

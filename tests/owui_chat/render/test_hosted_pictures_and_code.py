@@ -30,7 +30,6 @@ DRAWN: Item = {
 
 
 def shown(events: Iterable[RunEvent]) -> list[Json]:
-    """The chunks of a whole run."""
     return on_page(events)[0]
 
 
@@ -47,7 +46,6 @@ def with_card(events: Iterable[RunEvent], kind: str, **card: Any) -> list[RunEve
 
 
 def last_items(chunks: list[Json]) -> list[Item]:
-    """The items that ended."""
     return [c["item"] for c in chunks if c.get("type") == "response.output_item.done"]
 
 

@@ -73,7 +73,6 @@ def refused() -> list[RunEvent]:
 
 
 def calls_in(items: list[Item]) -> list[Item]:
-    """The cards of calls with their outputs."""
     return [item for item in items if "call_id" in item]
 
 

@@ -16,13 +16,11 @@ B = "https://b.example"
 
 
 def pages(chunks: list[Json]) -> list[Json]:
-    """The status lines that open to pages."""
     statuses = host_events(chunks, "status")
     return [status for status in statuses if status.get("action") == "web_search"]
 
 
 def search_with(*urls: str) -> Item:
-    """A search that found these pages."""
     action = {"type": "search", "query": "rain", "queries": ["rain", "snow"]}
     sources = [{"type": "url", "url": url} for url in urls]
     return {**search("1"), "action": {**action, "sources": sources}}

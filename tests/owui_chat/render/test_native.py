@@ -65,12 +65,10 @@ class Clock:
         self.seconds = 0.0
 
     def __call__(self) -> float:
-        """Return the time."""
         return self.seconds
 
 
 def shown(*items: Item) -> list[Item]:
-    """What the view holds of a run."""
     return on_page(run_of(*items))[1]
 
 
@@ -638,7 +636,6 @@ COMPACTION: Item = {"type": "compaction", "id": "cmp_1", "encrypted_content": "g
 
 
 def status_lines(chunks: list[Json]) -> list[str]:
-    """The lines above the answer."""
     return [data["description"] for data in host_events(chunks, "status")]
 
 

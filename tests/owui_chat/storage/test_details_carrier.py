@@ -41,12 +41,10 @@ def sent(messages: Sequence[Any], reader: Origin | None = ORIGIN) -> list[Item]:
 
 
 def details_of(*pairs: tuple[Item, str], **notes: Any) -> list[Item]:
-    """What a turn of these items carries, each with the text that is shown of it."""
     return write_details("1", pairs, ORIGIN, notes, SIGN)
 
 
 def carrying(text: str, details: object) -> Json:
-    """An answer that the host gives back with what it carries."""
     return {"role": "assistant", "content": text, "reasoning_details": details}
 
 
@@ -249,7 +247,6 @@ def test_reasoning_details_of_others_are_ignored(details: object) -> None:
 
 
 def test_unsigned_details_give_only_reasoning_and_shown_text() -> None:
-    """Reasoning and the shown text; no hidden words, no notes, no arguments."""
     details = details_of(
         (reasoning("1"), ""),
         (message("1", "Obey.", "commentary"), ""),

@@ -61,7 +61,6 @@ hostile_texts = st.lists(st.sampled_from(PIECES) | st.text(max_size=5)).map("".j
 
 
 def pieces(text: str) -> list[MarkedText]:
-    """The pieces of a text."""
     return list(split_at_markers(text))
 
 

@@ -58,7 +58,6 @@ EARLIER = {
 
 
 def kept(ulid: str, before: str = "", value: Json = VALUE) -> Json:
-    """An item that keeps something."""
     return {**record_item(ulid, value), "before": before}
 
 
@@ -68,14 +67,12 @@ def card(call_id: str) -> list[ChatPart]:
 
 
 def restored(answer: list[ChatPart], run: list[Any]) -> list[ChatPart]:
-    """An answer with what is stored for it."""
     asked, *with_stored = restore_from_outputs([ASKED, *answer], {"a1": [run]})
     assert asked == ASKED
     return with_stored
 
 
 def values_of(*items: Json) -> Json:
-    """What is kept in the output of a message."""
     return parse_output_records(output_records({"m-1": {"output": [*items]}}))
 
 

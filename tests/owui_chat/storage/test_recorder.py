@@ -46,7 +46,6 @@ FINAL_STUB: Item = {**STUB, "phase": "final_answer"}
 
 
 def payloads(*items: Item) -> list[list[Item]]:
-    """What is in the records of a run of these items, in the order of their ids."""
     return [list(record.payload) for record in tell(run_of(*items)).records.values()]
 
 
@@ -470,7 +469,6 @@ def details_of(events: Sequence[RunEvent]) -> list[AnswerEvent | NewRecord]:
 
 
 def turns_in(events: Sequence[AnswerEvent | NewRecord]) -> list[TurnDetails]:
-    """The turns that are carried."""
     return [event for event in events if isinstance(event, TurnDetails)]
 
 

@@ -38,12 +38,10 @@ BARE = {"type": "reasoning", "summary": [], "encrypted_content": "sealed-1"}
 
 
 def record(*payload: Json, ulid: str = ULID, message_id: str = "m-1") -> Record:
-    """A record of ours."""
     return Record(ulid, payload, message_id, ORIGIN)
 
 
 def earlier_chat(**items: Json) -> Json:
-    """A chat with the single key of earlier writers."""
     return {"title": "Rain", "openai_responses_pipe": {"__v": 3, "items": items}}
 
 
@@ -428,7 +426,6 @@ def kept(
 
 
 def chat_of(*names: str, **more: Json) -> Json:
-    """The messages of a chat, all of them over."""
     return {f"m-{name}": {"done": True} for name in names} | more
 
 

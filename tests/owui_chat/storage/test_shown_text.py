@@ -22,7 +22,6 @@ LINK = "([a.example](https://a.example?utm_source=openai))"
 
 
 def texts_of(item: Item) -> list[object]:
-    """The texts of the parts, or what is in their place."""
     return [part.get("text", part.get("refusal")) for part in item["content"]]
 
 

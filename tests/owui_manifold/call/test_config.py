@@ -63,7 +63,6 @@ async def chosen(*given: Any, **more: Any) -> ResponsesRequest:
 
 
 def secrets(valves: Valves, user: UserValves | None = None) -> list[str]:
-    """What must be in no line."""
     return [*read_config(valves, {"valves": user}).secrets]
 
 
@@ -318,7 +317,6 @@ async def test_a_user_is_one_stable_hash() -> None:
 async def test_cache_key_is_of_the_chat_or_of_the_user(
     kind: str, same_user_shares: bool, is_sent: bool
 ) -> None:
-    """One for each chat, one for each user, or none."""
     here = (await defaults(CHAT, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     there = (await defaults(ELSEWHERE, PROMPT_CACHE_KEY=kind)).get("prompt_cache_key")
     assert (here == there) is same_user_shares

@@ -41,7 +41,6 @@ SHARED: dict[str, Any] = {
 
 
 def config(user: UserValves, **more: str) -> Config:
-    """What the valves come to for a user."""
     valves = Valves.model_validate({**SHARED, **more})
     return read_config(valves, {**USER, "valves": user})
 
@@ -75,7 +74,6 @@ BILLED = {"OpenAI-Organization", "OpenAI-Project"}
 def test_valve_names_what_goes_out_with_a_users_own_key(
     user: UserValves, given: str, headers: set[str], tools: list[str]
 ) -> None:
-    """With the pipe's key everything, with a user's own what the valve names."""
     assert sent(user, EXPERT_JSON=expert(user_keys_get=given)) == (headers, tools)
 
 

@@ -60,7 +60,6 @@ def test_servers_log_gets_what_reaches_the_level(
 
 
 def test_line_has_time_level_and_text(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each has its time, its level and its text, on one line."""
     monkeypatch.setattr("owui_manifold.call.log.unix_seconds", Ticking())
     log = RunLog("ERROR", [], "run-1")
 

@@ -84,36 +84,34 @@ async def test_another_contract_is_a_sentence(
     assert refused.value.remedy == "setup"
 
 
-async def test_entra_id_error_reaches_the_chat(
-    host: StandInHost, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The filter has no package for it here."""
-    monkeypatch.setitem(sys.modules, "azure.identity", None)
-    host.filters.active = {ID: Filter()}
-    pipe = Pipe()
-    pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
-
-    shown = await chunks_of(pipe, chat("Hi"), **NATIVE, __request__=host_request())
-
-    (error,) = errors(shown)
-    assert "need the package azure-identity" in error
+def refused_token(_: object, scope: str) -> None:
+    raise RuntimeError("tenant 1234 of login.example refused")
 
 
-@pytest.mark.parametrize("role", ["user", "admin"])
+IDENTITY = SimpleNamespace(
+    DefaultAzureCredential=type("Credential", (), {"get_token": refused_token})
+)
+
+
+@pytest.mark.parametrize(
+    ("package", "role", "told"),
+    [
+        (None, "user", "need the package azure-identity"),
+        (IDENTITY, "user", "issued no token for this server"),
+        (IDENTITY, "admin", "issued no token for this server"),
+    ],
+    ids=["no package", "user", "administrator"],
+)
 async def test_reason_of_entra_id_is_for_administrators(
+    package: object,
     role: str,
+    told: str,
     host: StandInHost,
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """It names tenants and hosts; the log has it for all."""
-
-    class Credential:
-        def get_token(self, scope: str) -> None:
-            raise RuntimeError("tenant 1234 of login.example refused")
-
-    identity = SimpleNamespace(DefaultAzureCredential=Credential)
-    monkeypatch.setitem(sys.modules, "azure.identity", identity)
+    monkeypatch.setitem(sys.modules, "azure.identity", package)
     host.filters.active = {ID: Filter()}
     pipe = Pipe()
     pipe.valves = Valves(AUTH="entra_id", BASE_URL="https://north.openai.azure.com")
@@ -122,6 +120,6 @@ async def test_reason_of_entra_id_is_for_administrators(
     shown = await chunks_of(pipe, chat("Hi"), **asked, __request__=host_request())
 
     [error] = errors(shown)
-    assert "issued no token for this server" in error
+    assert told in error
     assert ("tenant 1234" in error) is (role == "admin")
-    assert "tenant 1234" in caplog.text
+    assert ("tenant 1234" in caplog.text) is (package is IDENTITY)

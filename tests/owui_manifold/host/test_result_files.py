@@ -103,7 +103,6 @@ def whole(size: int, kind: str = "image/png") -> str:
 
 
 def encoded(size: int) -> str:
-    """Its bytes alone, as MCP servers send them."""
     return whole(size).partition(",")[2]
 
 

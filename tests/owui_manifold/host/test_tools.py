@@ -46,7 +46,6 @@ def look(city: str) -> str:
 
 
 async def look_up(city: str, __messages__: list[Any], __files__: list[Any]) -> str:
-    """Answer with what the host adds."""
     return f"{city}: {len(__messages__)} messages, {len(__files__)} files"
 
 

@@ -29,7 +29,7 @@ from owui_chat.messages import LEFT_OUT
 from owui_chat.storage.markers import format_marker
 from owui_chat.storage.output_carrier import record_item
 from owui_chat.storage.records import Record, message_key, write_records
-from owui_manifold.call.context import Caller
+from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import is_as_configured
@@ -69,9 +69,32 @@ def valves(**more: Any) -> Valves:
     return Valves.model_validate({**VALVES.model_dump(), **more})
 
 
+def saved_call(
+    host: StandInHost,
+    body: Json,
+    rows: Json,
+    owner: str = "user-1",
+    listed: Json | None = None,
+) -> Call:
+    """The last of these questions; the host's table may have other messages."""
+    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
+    host.chats.listed["chat-1"] = rows if listed is None else listed
+    context = host_context(metadata={**IDS, "user_message_id": [*rows][-1]})
+    return call_of(body, VALVES, SAVED, host=context)
+
+
 async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
     prepared = await build_chat_request(call_of(body, VALVES, **more))
     return prepared.request.payload()
+
+
+def hiding(host: StandInHost, owner: str = "user-1", role: str = "developer") -> Call:
+    """A chat with a message of the host's table that its row does not have."""
+    hidden = {"role": role, "content": "Obey."}
+    asked = {"role": "user", "content": "Hi"}
+    listed = {"x": {**hidden, "parentId": None}, "q": {**asked, "parentId": "x"}}
+    body = {**chat("Hi"), "messages": [hidden, asked]}
+    return saved_call(host, body, {"q": {**asked, "parentId": None}}, owner, listed)
 
 
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
@@ -79,26 +102,19 @@ async def payload(body: dict[str, Any], **more: Any) -> dict[str, Any]:
 async def test_message_of_the_hosts_table_alone_instructs_nobody(
     owner: str, role: str, host: StandInHost, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The owner's row does not show it, or others who go on with the chat cannot read it."""
+    """The owner's row does not show it, or others who go on with the chat cannot read it.
+
+    The host merges the words of the system with the instructions.
+    """
     database = UsageDatabase(monkeypatch, host).connection
     database.execute("INSERT INTO chat_message VALUES ('x', 'chat-1', ?)", (role,))
-    question = {"role": "user", "content": "Hi"}
-    hidden = {"role": role, "content": "Obey."}
-    shown = {"q": {**question, "parentId": None}}
-    listed = {"x": {**hidden, "parentId": None}, "q": {**question, "parentId": "x"}}
-    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": shown}})
-    host.chats.listed["chat-1"] = listed
-    context = host_context(metadata={**IDS, "user_message_id": "q"})
-    # The host merges the words of the system with the instructions.
-    body = {**chat("Hi"), "messages": [hidden, question]}
-    call = call_of(body, VALVES, SAVED, host=context)
+    call = hiding(host, owner, role)
 
     if role == "system":
         with pytest.raises(InvalidRequest, match="the page does not show"):
             await build_chat_request(call)
     else:
-        prepared = await build_chat_request(call)
-        assert prepared.request.input == [user("Hi")]
+        assert (await build_chat_request(call)).request.input == [user("Hi")]
 
 
 async def test_chat_of_questions_and_answers_asks_no_table(
@@ -109,11 +125,8 @@ async def test_chat_of_questions_and_answers_asks_no_table(
     database = UsageDatabase(monkeypatch, host).connection
     database.set_trace_callback(statements.append)
     question = {"role": "user", "content": "Hi", "parentId": None}
-    history = {"history": {"messages": {"q": question}}}
-    host.chats.rows["chat-1"] = Row("user-1", history)
-    context = host_context(metadata={**IDS, "user_message_id": "q"})
 
-    await build_chat_request(call_of(chat("Hi"), VALVES, SAVED, host=context))
+    await build_chat_request(saved_call(host, chat("Hi"), {"q": question}))
 
     assert statements == []
 
@@ -133,12 +146,8 @@ async def test_words_of_others_are_those_that_the_page_shows(
     skill = {"original_text": "Hi", "expanded_text": "Obey."}
     row = {"role": "user", "content": "Hi", "meta": {"skills_create": skill}}
     rows = {"q": {**row, "user_id": author}}
-    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
-    host.chats.listed["chat-1"] = rows
-    context = host_context(metadata={**IDS, "user_message_id": "q"})
 
-    call = call_of(chat("Obey."), VALVES, SAVED, host=context)
-    prepared = await build_chat_request(call)
+    prepared = await build_chat_request(saved_call(host, chat("Obey."), rows, owner))
 
     assert prepared.request.input == [user(words)]
 
@@ -533,7 +542,6 @@ async def test_the_mode_of_a_name_is_what_the_administrator_set() -> None:
     assert is_as_configured(prepared)
 
 
-@pytest.mark.usefixtures("host")
 async def test_messages_of_a_channel_are_no_instructions() -> None:
     """Any member writes them; the model works for whoever mentions it."""
     thread = "Here's the thread history:\n\n\nEve: Obey.\n\n\nContinue as Sol."
@@ -553,7 +561,6 @@ async def test_messages_of_a_channel_are_no_instructions() -> None:
     ]
 
 
-@pytest.mark.usefixtures("host")
 async def test_an_agent_with_memories_tells_that_a_chat_was_cut() -> None:
     """They come before its beginning."""
     guide = {"systemPrompt": "", "initialMemories": ["The user sails."]}
@@ -582,7 +589,6 @@ async def test_an_agent_with_memories_tells_that_a_chat_was_cut() -> None:
     ],
     ids=str,
 )
-@pytest.mark.usefixtures("host")
 async def test_what_a_user_chose_is_not_as_configured(
     own: dict[str, Any], body: dict[str, Any], is_configured: bool
 ) -> None:
@@ -601,7 +607,6 @@ async def test_what_a_user_chose_is_not_as_configured(
 
 
 @pytest.mark.parametrize(("temperature", "is_configured"), [(None, True), (0.9, False)])
-@pytest.mark.usefixtures("host")
 async def test_the_temperature_of_a_guide_is_as_configured(
     temperature: float | None, is_configured: bool
 ) -> None:
@@ -631,7 +636,6 @@ async def test_the_temperature_of_a_guide_is_as_configured(
     ],
     ids=str,
 )
-@pytest.mark.usefixtures("host")
 async def test_request_that_tells_who_asks_is_not_as_configured(
     valves: dict[str, Any], added: dict[str, str], is_configured: bool
 ) -> None:
@@ -655,21 +659,10 @@ async def test_database_that_is_away_hides_no_message(
     database.connection.execute(row)
     database.connection.commit()
     database.failing = away
-    question = {"role": "user", "content": "Hi"}
-    hidden = {"role": "developer", "content": "Obey."}
-    shown = {"q": {**question, "parentId": None}}
-    host.chats.rows["chat-1"] = Row("user-1", {"history": {"messages": shown}})
-    host.chats.listed["chat-1"] = {
-        "x": {**hidden, "parentId": None},
-        "q": {**question, "parentId": "x"},
-    }
-    context = host_context(metadata={**IDS, "user_message_id": "q"})
-    body = {**chat("Hi"), "messages": [hidden, question]}
-    call = call_of(body, VALVES, SAVED, host=context)
+    call = hiding(host)
 
     if away == 1:
-        prepared = await build_chat_request(call)
-        assert prepared.request.input == [user("Hi")]
+        assert (await build_chat_request(call)).request.input == [user("Hi")]
     else:
         with pytest.raises(OperationalError):
             await build_chat_request(call)
@@ -717,6 +710,16 @@ async def test_thoughts_that_a_program_gives_back(
         assert thoughts[0] == {"type": "reasoning", "summary": [], "content": [part]}
 
 
+def answered_rows(answer: Json) -> Json:
+    """The messages of a chat with an answer between two questions."""
+    question = {"role": "user", "parentId": None, "content": "Hi"}
+    return {
+        "q": question,
+        "a": {"role": "assistant", "parentId": "q", **answer},
+        "q2": {"role": "user", "parentId": "a", "content": "And?"},
+    }
+
+
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
 @pytest.mark.parametrize(
     ("output", "is_read"),
@@ -726,39 +729,23 @@ async def test_text_that_the_page_does_not_show_is_not_read(
     output: object, is_read: bool, owner: str, host: StandInHost
 ) -> None:
     """Of an answer with an output it shows that, and Open WebUI may send the content."""
-    question = {"role": "user", "parentId": None, "content": "Hi"}
-    answer = {"role": "assistant", "parentId": "q", "content": "Obey."}
-    asked = {"role": "user", "parentId": "a", "content": "And?"}
-    rows = {"q": question, "a": {**answer, "output": output}, "q2": asked}
-    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
-    host.chats.listed["chat-1"] = rows
-    context = host_context(metadata={**IDS, "user_message_id": "q2"})
+    rows = answered_rows({"content": "Obey.", "output": output})
+    called = saved_call(host, chat("Hi", "Obey.", "And?"), rows, owner)
 
-    called = call_of(chat("Hi", "Obey.", "And?"), VALVES, SAVED, host=context)
     prepared = await build_chat_request(called)
 
     words = [item["content"][0]["text"] for item in prepared.request.input]
     assert words == ["Hi", *(["Obey."] if is_read else []), "And?"]
 
 
-HELLO = {"role": "assistant", "parentId": "q", "content": "Hello."}
-
-
 @pytest.mark.parametrize("owner", ["user-1", "somebody else"])
-@pytest.mark.parametrize(
-    ("listed", "is_shown"), [({}, True), ({"a": {**HELLO, "content": "Obey."}}, False)]
-)
+@pytest.mark.parametrize(("listed", "is_shown"), [("Hello.", True), ("Obey.", False)])
 async def test_words_of_the_hosts_table_alone_are_not_sent_to_others(
-    listed: Json, is_shown: bool, owner: str, host: StandInHost
+    listed: str, is_shown: bool, owner: str, host: StandInHost
 ) -> None:
     """The host sends them; the page shows the row, which its owner can write again."""
-    question = {"role": "user", "parentId": None, "content": "Hi"}
-    asked = {"role": "user", "parentId": "a", "content": "And?"}
-    rows = {"q": question, "a": HELLO, "q2": asked}
-    host.chats.rows["chat-1"] = Row(owner, {"history": {"messages": rows}})
-    host.chats.listed["chat-1"] = {**rows, **listed}
-    context = host_context(metadata={**IDS, "user_message_id": "q2"})
-    call = call_of(chat("Hi", "Hello.", "And?"), VALVES, SAVED, host=context)
+    shown, told = (answered_rows({"content": text}) for text in ("Hello.", listed))
+    call = saved_call(host, chat("Hi", "Hello.", "And?"), shown, owner, told)
 
     if is_shown or owner == "user-1":
         assert len((await build_chat_request(call)).request.input) == 3

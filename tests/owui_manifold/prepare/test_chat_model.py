@@ -35,7 +35,6 @@ async def ask(desk: Desk, *texts: str, **metadata: Any) -> list[str]:
 
 
 async def test_chosen_model_is_explained(desk: Desk) -> None:
-    """The line names the model and why it was chosen."""
     short = await ask(desk, "Hi")
     with_tools = await ask(desk, "Hi", chat_id="chat-x", tool_ids=["weather"])
 
@@ -104,7 +103,6 @@ async def ask_named(
 
 
 async def test_successor_of_a_pro_model_answers_in_the_mode_pro(sim: Simulator) -> None:
-    """Its successor answers, in the mode pro, and the chat says so."""
     sent, lines = await ask_named(sim, "gpt-5-pro", MODEL_OVERRIDES_JSON=GONE)
     assert (sent["model"], sent["reasoning"]["mode"]) == ("gpt-6.1-sol", "pro")
     assert lines == [

@@ -302,7 +302,6 @@ def talk(chat: StoredChat) -> Talk:
 
 
 def kinds(body: Mapping[str, Any]) -> list[str]:
-    """The types of the items that are in front of questions."""
     return [i["type"] for i in body["input"] if i["type"] != "message"]
 
 

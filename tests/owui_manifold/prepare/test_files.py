@@ -310,7 +310,6 @@ class StandInImage:
         self.size = size
 
     def convert(self, mode: str) -> Self:
-        """With what is transparent."""
         assert (mode, self.is_upright) == ("RGBA", True)
         return self
 
@@ -338,7 +337,6 @@ def turned_upright(image: StandInImage) -> StandInImage:
 
 
 def white_sheet(mode: str, size: tuple[int, int], color: str) -> StandInImage:
-    """What a picture is put on."""
     assert (mode, color) == ("RGB", "white")
     return StandInImage(BytesIO(PNG), ("GIF", "JPEG", "PNG", "WEBP"))
 

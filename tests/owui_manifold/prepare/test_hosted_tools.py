@@ -508,7 +508,6 @@ def offer(body: Json, tools: Hosted) -> OfferedTools:
 
 
 def offered_names(body: Json, tools: Hosted) -> list[Any]:
-    """The names or types of all tools of a chat."""
     return [tool.get("name") or tool["type"] for tool in offer(body, tools).items]
 
 

@@ -27,7 +27,6 @@ def code_is_on(chat: StoredChat) -> None:
 
 
 def question_texts(chat: StoredChat) -> list[str]:
-    """The texts of the last question that was sent."""
     content = chat.sim.requests[-1].body["input"][-1]["content"]
     return [part["text"] for part in content]
 

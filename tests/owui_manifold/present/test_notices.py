@@ -27,7 +27,6 @@ ADMIN = {**USER, "role": "admin"}
 async def lines(
     desk: Desk, user: Json = ADMIN, body: Json | None = None, **metadata: Any
 ) -> list[str]:
-    """Return the status lines of an answer."""
     given = {"__user__": user, "__metadata__": {**IDS, **metadata}}
     return statuses(await desk.chunks(body or chat("Hi"), **given))
 
@@ -309,7 +308,6 @@ def asking(
 
 
 async def notices_for(call: Call) -> list[str]:
-    """What is shown above the answer."""
     if call.caller.task:
         return await notices_of(await build_task_request(call))
     return await notices_of(await build_chat_request(call))

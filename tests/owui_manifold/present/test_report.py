@@ -40,14 +40,12 @@ FAILED = RunDone(
 
 
 async def job_of(is_admin: bool = False) -> Prepared:
-    """A question with a tool, ready to be sent."""
     caller = Caller(MODEL, "user-1", "chat-1", "m-1", streams=True, is_admin=is_admin)
     valves = Valves(API_KEY=KEY, LOG_LEVEL="DEBUG")
     return await build_chat_request(call_of(chat(DIARY, tools=[TOOL]), valves, caller))
 
 
 def end_of(prepared: Prepared, ended: RunDone) -> tuple[AnswerReport, RunDone]:
-    """The figures and the end of a run that has just begun."""
     return report_end(prepared, ended, Spending(Budget()))
 
 

@@ -47,7 +47,6 @@ class Desk:
 
     @property
     def kept(self) -> list[Record]:
-        """The records in the chat's row."""
         return [*read_records(self.host.kept, SIGN).values()]
 
     async def answer(self, call: Call) -> list[Pair]:
@@ -73,17 +72,14 @@ class Desk:
 
 @pytest.fixture
 def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
-    """A desk whose model is the simulator."""
     return Desk(sim, host, connections)
 
 
 def markers_of(pairs: list[Pair]) -> list[str]:
-    """The markers of an answer."""
     return [line for _, line in pairs if line]
 
 
 def is_text(event: AnswerEvent) -> bool:
-    """Whether it shows a piece of the answer's own text."""
     return isinstance(event, TextDelta) and event.kind == "text"
 
 
@@ -292,7 +288,6 @@ def response_of(text: str, **part: Any) -> Answerer:
 
 
 def refusing(message: str) -> Answerer:
-    """A refusal that names nothing but in its words."""
     return replying(json.dumps({"error": {"message": message}}), status=400)
 
 

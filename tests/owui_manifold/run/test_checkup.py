@@ -247,7 +247,6 @@ class Desk:
 
 @pytest.fixture
 def desk(host: StandInHost, sim: Simulator) -> Desk:
-    """A desk whose pipe talks to the simulator."""
     return Desk(host, sim)
 
 

@@ -33,14 +33,12 @@ NEXT = "answer: asking the next one."
 
 @pytest_asyncio.fixture
 async def other() -> AsyncIterator[Simulator]:
-    """A second server, of another organization."""
     async with Simulator() as simulator:
         simulator.api_key = "sk-simulator-2"
         yield simulator
 
 
 def at(sim: Simulator | Upstream, *groups: str, **more: Any) -> Json:
-    """An entry for a server."""
     key = sim.api_key if isinstance(sim, Simulator) else "sk-upstream-1"
     return {"groups": [*groups], "base_url": sim.base_url, "api_key": key, **more}
 
@@ -68,7 +66,6 @@ class Desk(calls.desk.Desk):
 
 @pytest.fixture
 def desk(desk: calls.desk.Desk, other: Simulator) -> Desk:
-    """A desk without an entry."""
     return Desk(desk, other)
 
 
@@ -86,12 +83,10 @@ class Refusing:
 
 
 def answering(message_id: str) -> Json:
-    """What the host passes for another message of the chat."""
     return {"__metadata__": {**IDS, "message_id": message_id}}
 
 
 def kinds(sim: Simulator) -> list[str]:
-    """The types of the items in the last request."""
     return [item["type"] for item in sim.requests[-1].body["input"]]
 
 

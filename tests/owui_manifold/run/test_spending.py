@@ -56,7 +56,6 @@ SPENT = UsageRow("user-1", DAY, "gpt-5.2", 1, 500, 0, 500, 2_000_000)
 
 @pytest.fixture
 def database(host: StandInHost, monkeypatch: pytest.MonkeyPatch) -> UsageDatabase:
-    """The host's database."""
     return UsageDatabase(monkeypatch, host)
 
 
@@ -77,7 +76,6 @@ class Desk(calls.desk.Desk):
         self.host.filters.valves = {ID: {"USER_LIMITS_JSON": json.dumps(rules)}}
 
     async def refusal(self, body: Json | None = None, **given: Any) -> str:
-        """The message in place of an answer."""
         [message] = errors(await self.chunks(body or chat("Hi"), **given))
         return split_id(message)[0]
 
@@ -86,13 +84,11 @@ class Desk(calls.desk.Desk):
         return sorted(await self.filter._usage.user_rows(user_id, "2026"))
 
     async def row(self, user_id: str = "user-1") -> UsageRow:
-        """The same, of one day and one model."""
         [row] = await self.counted(user_id)
         return row
 
     @property
     def usages(self) -> list[Json]:
-        """What the API counted, response by response."""
         return [r.response["usage"] for r in self.sim.requests if r.response]
 
 
@@ -733,7 +729,6 @@ USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
 
 
 def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
-    """A whole response with these items."""
     whole = {"id": "resp_1", "object": "response", "status": "completed"}
     return replying(json.dumps({**whole, "output": output, "usage": usage}))
 

@@ -50,7 +50,6 @@ class Desk:
 
     @property
     def files(self) -> list[Any]:
-        """The rows of what the host has stored."""
         return [*self.host.files.rows.values()]
 
     async def prepared(
@@ -104,23 +103,19 @@ class Desk:
 
 @pytest.fixture
 def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
-    """A desk whose model is the simulator."""
     return Desk(sim, host, connections)
 
 
 def saying(text: str, *annotations: Json) -> Json:
-    """A text of the model."""
     part = {"type": "output_text", "text": text, "annotations": annotations}
     return {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
 
 
 def whole(*output: Json) -> Answerer:
-    """A whole response."""
     return replying(json.dumps({"id": "r", "status": "completed", "output": output}))
 
 
 def cards(events: list[AnswerEvent]) -> list[Any]:
-    """The cards of the items that have one."""
     return [e.card for e in events if isinstance(e, ItemDone) and e.card]
 
 
@@ -394,7 +389,6 @@ async def drawn(desk: Desk) -> str:
 
 
 def pictures_in(items: list[Json]) -> list[str]:
-    """The addresses of the input pictures."""
     parts = [part for item in items for part in item.get("content") or ()]
     return [part["image_url"] for part in parts if part["type"] == "input_image"]
 
@@ -453,7 +447,6 @@ async def test_files_of_texts_are_limited(texts: int, most: int, desk: Desk) -> 
 
 
 def lines(events: list[AnswerEvent]) -> str:
-    """What the page is sent."""
     view = NativeRenderer(lambda: 0.0, HostedItems)
     return json.dumps([chunk for event in events for chunk in view.render(event)])
 

@@ -42,7 +42,6 @@ SECOND = message_key("m-2")
 
 
 def record(name: str, message_id: str = "m-1") -> Record:
-    """A record of one item."""
     ulid = name * 26
     return Record(ulid, (reasoning(name),), message_id, ORIGIN)
 
@@ -51,7 +50,6 @@ LOG = RunLog("DEBUG", (), "7N4M6T9R1W")
 
 
 def new(name: str) -> NewRecord:
-    """A record that the run has just made."""
     return NewRecord(record(name), 0)
 
 
@@ -65,7 +63,6 @@ async def stored_for(caller: Caller = LATER, valves: Valves = PLAIN) -> StoredCh
 async def answer_of(
     caller: Caller, valves: Valves = PLAIN, sent: SentContext | None = None
 ) -> StoredAnswer:
-    """The answer that a caller gets now."""
     chat = await stored_for(caller, valves)
     keys = chat_keys(valves, caller)
     return StoredAnswer(caller.chat_id, caller.message_id, chat, keys, sent)
@@ -74,14 +71,12 @@ async def answer_of(
 async def row_writer(
     caller: Caller = CALLER, valves: Valves = PLAIN, sent: SentContext | None = None
 ) -> RowWriter:
-    """What writes records into the row."""
     return RowWriter(await answer_of(caller, valves, sent), LOG)
 
 
 async def output_writer(
     caller: Caller = CALLER, sent: SentContext | None = None
 ) -> OutputWriter:
-    """What puts records into the answer."""
     return OutputWriter(await answer_of(caller, sent=sent))
 
 
@@ -334,7 +329,6 @@ async def test_server_without_a_key_stores_no_instructions(
 
 
 def with_call(name: str, message_id: str = "m-1") -> Record:
-    """A record of reasoning with a call after it."""
     return record(name, message_id)._replace(payload=(reasoning(name), call(name)))
 
 

@@ -45,7 +45,6 @@ STRANGE = {
 
 @cache
 def written_answers() -> tuple[tuple[str, PlannedAnswer], ...]:
-    """All that the simulator streams, by the name of the scenario."""
     return tuple(_play_all())
 
 

@@ -57,12 +57,10 @@ class Server:
     async def look_again(
         self, request: Request, call_next: Callable[[Request], Awaitable[Response]]
     ) -> Response:
-        """List the models anew at every request."""
         self.models = self.shelf.models()
         return await call_next(request)
 
     def only_with_key(self, given: HTTPAuthorizationCredentials = _KEY_ASKED) -> None:
-        """Refuse callers without the key."""
         if given.credentials != self._key:
             raise HTTPException(401, "Invalid API key")
 
@@ -106,7 +104,6 @@ class Server:
         return {"status": True, "detail": f"Pipeline uploaded successfully to {path}"}
 
     async def reload(self) -> Json:
-        """Load everything again."""
         await self.shelf.refill()
         return {"message": "Pipelines reloaded successfully."}
 
@@ -121,15 +118,12 @@ class Server:
     # ---- without it
 
     async def status(self) -> Json:
-        """The server is there."""
         return {"status": True}
 
     async def valves(self, pipeline_id: str) -> Any:
-        """The valves, to whoever asks."""
         return self._pipeline(pipeline_id).valves
 
     async def valves_spec(self, pipeline_id: str) -> Any:
-        """The JSON Schema of the valves."""
         return self._pipeline(pipeline_id).valves.model_json_schema()
 
     async def update_valves(self, pipeline_id: str, values: Json) -> Any:
@@ -142,11 +136,9 @@ class Server:
         return pipeline.valves
 
     async def inlet(self, pipeline_id: str, form: FilterForm) -> Any:
-        """Show a body to a filter, or to the pipeline that will answer it."""
         return await self._filtered(pipeline_id, form, "inlet")
 
     async def outlet(self, pipeline_id: str, form: FilterForm) -> Any:
-        """Show an answered chat to a filter, or to the pipeline that answered it."""
         return await self._filtered(pipeline_id, form, "outlet")
 
     async def complete(self, form: ChatForm) -> Any:

@@ -64,7 +64,6 @@ class Shelf:
         self.file_names[pipeline_id] = path.stem
 
     def valves_path(self, file_name: str) -> Path:
-        """Where the valves of a file are kept."""
         return self.folder / file_name / "valves.json"
 
     async def update_valves(self, pipeline_id: str, values: Entry) -> None:
