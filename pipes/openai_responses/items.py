@@ -269,7 +269,7 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-_ANNOTATION_PLACES = ("start_index", "end_index", "index")
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
 
@@ -279,7 +279,7 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     moved: list[Item] = []
     for annotation in content_parts(part.get("annotations")):
         places: Item = {}
-        for name in _ANNOTATION_PLACES:
+        for name in ANNOTATION_PLACES:
             place = annotation.get(name)
             if isinstance(place, int) and place >= 0:
                 places[name] = move(place)

@@ -20,18 +20,21 @@ For plain HTTP clients annotations have the form of Chat Completions.
 
 import re
 from bisect import bisect, bisect_left
+from codecs import getincrementaldecoder
 from collections import deque
-from collections.abc import Callable, Container, Iterable
+from collections.abc import Callable, Collection, Iterable
 from itertools import accumulate
 from operator import attrgetter
 from typing import Any, NamedTuple, TypeGuard
 
 from openai_responses.items import (
+    ANNOTATION_PLACES,
     Item,
     content_parts,
     has_web_scheme,
     is_commentary,
     item_type,
+    move_annotations,
     part_text,
 )
 from openai_responses.json_input import as_list, value_at
@@ -58,6 +61,9 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
+_CITED_LINK = re.compile(rf"\[(\[\d{{1,4}}\]|{_LABEL})\]\(({_URL})\)")
+"""The same where annotations name the pages: xAI numbers its own (`[[1]](https://...)`,
+its page "Citations")."""
 _MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
@@ -312,13 +318,14 @@ class Citations:
             growing.last_number = numbers[-1]
         return without_cards(strip_tracking(_apply_edits(text, edits)))
 
-    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
+    def _edit_links(self, text: str, sources: Collection[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
         edits: list[_Edit] = []
-        for link in _LINK.finditer(text):
+        links = _CITED_LINK if sources else _LINK
+        for link in links.finditer(text):
             address = link[2]
             if not (_TRACKING.search(address) or address in sources):
                 continue
@@ -336,9 +343,10 @@ class Citations:
             # A label like `zuerich.ch` only repeats the address; any other is a part of the
             # sentence, and stays.
             names_site = "." in label and " " not in label
+            is_number = label.startswith("[")
             if is_in_parentheses:
                 edits.append(_Edit(start - 1, end + 1, number))
-            elif names_site:
+            elif names_site or is_number:
                 edits.append(_Edit(start, end, number))
             else:
                 edits.append(_Edit(start, end, f"[{label}]({url}){number}"))
@@ -347,7 +355,7 @@ class Citations:
     def _shown_part(self, part: Item) -> str:
         """Return the text of a part with the numbers of the sources that it cites."""
         text = part_text(part)
-        annotations = content_parts(part.get("annotations"))
+        annotations = _annotations_of(part)
         if not annotations and _TRACKED not in text:
             return without_cards(strip_tracking(text))
         for annotation in annotations:
@@ -387,10 +395,11 @@ class Citations:
         return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
-        name = annotation.get("title") or annotation.get("filename")
+        name = str(annotation.get("title") or annotation.get("filename") or "")
         key = _key(annotation)
-        if name and key:
-            self._names[key] = shorten_name(str(name))
+        # The titles of xAI are the numbers of its links.
+        if name and key and not name.isdecimal():
+            self._names[key] = shorten_name(name)
 
 
 _MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
@@ -469,14 +478,69 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
         start = last = annotation.get("index")
     if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
-    before = text[last - 1 : last]
-    after = text[last : last + 1]
-    is_in_word = before.isalnum() and after.isalnum()
     # What would cut a word, or leave the sentence's end after it, is meant as
-    # documented.
-    ends_sentence = after in (".", "!", "?") and last > start
-    end = last + 1 if is_in_word or ends_sentence else last
+    # documented; a word stays whole in any case.
+    word = _IN_WORD.match(text, last - 1) if last > 0 else None
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = word.end() if word else last + ends_sentence
     return min(start, len(text)), min(end, len(text))
+
+
+_LETTER = r"[^\W_\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\U0010ffff]"
+"""Of a script that has spaces between words: not of Thai, Chinese or Japanese."""
+_IN_WORD = re.compile(rf"{_LETTER}{{2,100}}")
+_UNITS = (("utf-32-le", 4), ("utf-16-le", 2), ("utf-8", 1))
+"""What servers count, with the bytes of one: characters, as the API; what JavaScript
+counts; bytes, as Gemini, whose places gateways pass on (maximhq/bifrost 4345)."""
+
+
+def _annotations_of(part: Item) -> list[Item]:
+    """Return the annotations of a part of a content, with their places in characters.
+
+    No server says what it counts. It is what lets the fewest citations end in a word,
+    after a space, or outside of the text.
+    """
+    text = part_text(part)
+    annotations = content_parts(part.get("annotations"))
+    if not annotations or text.isascii():
+        return annotations
+    stated = [row.get(name) for row in annotations for name in ANNOTATION_PLACES]
+    places = sorted(set(filter(_is_position, stated)))
+    ends = [
+        row["end_index"] for row in annotations if _is_position(row.get("end_index"))
+    ]
+    fewest = len(ends) + 1
+    best: dict[int, int] = {}
+    for encoding, size in _UNITS:
+        moved = _places_in_characters(text, places, encoding, size)
+        odd = 0
+        for last in map(moved.__getitem__, ends):
+            before = text[max(0, last - 1) : last]
+            is_in_word = _IN_WORD.match(text, last - 1) if last > 0 else None
+            odd += bool(is_in_word or before.isspace() or last > len(text))
+        if odd < fewest:
+            fewest = odd
+            best = moved
+        if odd == 0:
+            break
+    return content_parts(move_annotations(part, best.__getitem__)["annotations"])
+
+
+def _places_in_characters(
+    text: str, places: Iterable[int], encoding: str, size: int
+) -> dict[int, int]:
+    """Return the places in a text that are counted in units of an encoding."""
+    encoded = text.encode(encoding, "surrogatepass")
+    decoder = getincrementaldecoder(encoding)("surrogatepass")
+    moved: dict[int, int] = {}
+    begin = 0
+    count = 0
+    for place in places:
+        end = place * size
+        count += len(decoder.decode(encoded[begin:end]))
+        moved[place] = count if end <= len(encoded) else len(text) + 1
+        begin = end
+    return moved
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
@@ -519,7 +583,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     for part in content_parts(item.get("content")):
         text = part_text(part)
         find_position = _position_finder(text)
-        for annotation in content_parts(part.get("annotations")):
+        for annotation in _annotations_of(part):
             if annotation.get("type") != "url_citation":
                 continue
             start, end = map(find_position, _stated_range(annotation))

@@ -222,6 +222,32 @@ NO_PLACES = {"start_index": None, "end_index": None}
         ("So it is【4:0†source】.", [url_note(A, "A", 8, 20)], "So it is[1]."),
         ("So【4:0†source】.", [file_note("f", 2)], "So[1]."),
         ("So【so】 it is.", [url_note(A, "A", 0, 12)], "So【so】 it is.[1]"),
+        # Where words have no spaces between them, none is cut.
+        ("据报道今天下雨。", [file_note("f", 3)], "据报道[1]今天下雨。"),
+        ("据报道今天下雨。", [url_note(A, "A", 0, 3)], "据报道[1]今天下雨。"),
+        # Wherever it is meant to end, a word stays whole.
+        ("It rained today.", [url_note(A, "A", 0, 5)], "It rained[1] today."),
+        # Gemini counts bytes, and gateways pass that on.
+        ("Über Zürich. So.", [url_note(A, "A", 0, 14)], "Über Zürich.[1] So."),
+        (
+            "Öl. Über Zürich. So.",
+            [url_note(A, "A", 0, 4), url_note(B, "B", 5, 19)],
+            "Öl.[1] Über Zürich.[2] So.",
+        ),
+        ("天气很好。冷。", [url_note(A, "A", 0, 15)], "天气很好。[1]冷。"),
+        # Others count as JavaScript does.
+        (
+            "🌧🌧🌧 It rains. Then not.",
+            [url_note(A, "A", 0, 16)],
+            "🌧🌧🌧 It rains.[1] Then not.",
+        ),
+        # xAI's links are numbers that it counts itself.
+        (
+            f"So.[[1]]({A})[[2]]({B})",
+            [url_note(A, "1", 3, 31), url_note(B, "2", 31)],
+            "So.[1][2]",
+        ),
+        (f"So [[7]]({A}).", [], f"So [[7]]({A})."),
     ],
 )
 def test_number_is_where_an_annotation_cites(
@@ -278,8 +304,10 @@ def test_sources_have_the_titles_of_the_annotations() -> None:
     ]
 
 
-def test_source_without_a_title_is_named_by_its_address() -> None:
-    [source] = sources_of("Rain.", url_note(A, ""))
+@pytest.mark.parametrize("title", ["", "1"])
+def test_source_without_a_title_is_named_by_its_address(title: str) -> None:
+    """The titles of xAI are the numbers of its links."""
+    [source] = sources_of("Rain.", url_note(A, title))
     assert source["document"] == [A]
 
 

@@ -214,6 +214,16 @@ def test_citation_without_a_beginning_is_at_its_end() -> None:
     assert (cited["start_index"], cited["end_index"]) == (2, 2)
 
 
+def test_places_that_count_bytes_are_told_as_characters() -> None:
+    """A program cuts the text by them."""
+    note = {"type": "url_citation", "url": "https://a.example"}
+    notes = [{**note, "start_index": 5, "end_index": 19}]
+    part = {"type": "output_text", "text": "Öl. Über Zürich.", "annotations": notes}
+    [annotation] = chat_annotations({"content": [part]}, 0)
+    cited = annotation["url_citation"]
+    assert (cited["start_index"], cited["end_index"]) == (4, 16)
+
+
 def test_title_of_a_citation_is_short() -> None:
     """Whoever wrote the page chose it."""
     note = {"type": "url_citation", "url": "https://a.example", "title": "x" * 5000}

@@ -110,7 +110,8 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    cached = _read_count(inputs.get("cached_tokens"))
+    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
+    cached = next(filter(None, map(_read_count, told)), 0)
     if cached > input_tokens:
         # Anthropic counts what was not cached alone, and gateways pass that on.
         input_tokens += cached
@@ -130,6 +131,15 @@ def read_usage(
         images=_read_image_tokens(value_at(tool_usage, "image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
+
+
+_CACHED = (
+    "prompt_cache_hit_tokens",  # DeepSeek
+    "cached_tokens",  # Kimi (earendil-works/pi 8119)
+    "cache_read_input_tokens",  # Anthropic
+    "cache_read_tokens",  # caigee-cmd/cli2api 221
+)
+"""What was cached, next to the other counts, as gateways pass it on."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:

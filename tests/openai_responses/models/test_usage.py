@@ -77,6 +77,26 @@ ALL_CACHED = Usage(5, 0, 5, 5)
             Usage(53, 4, 57, 50),
         ),
         ({"input_tokens": 5, "input_tokens_details": {"cached_tokens": 5}}, ALL_CACHED),
+        # Gateways keep the names of the servers behind them.
+        ({"input_tokens": 5, "prompt_cache_hit_tokens": 5}, ALL_CACHED),
+        ({"input_tokens": 5, "cached_tokens": 5}, ALL_CACHED),
+        ({"input_tokens": 5, "cache_read_tokens": 5}, ALL_CACHED),
+        (
+            {
+                "input_tokens": 5,
+                "input_tokens_details": {"cached_tokens": 0},
+                "cache_read_input_tokens": 5,
+            },
+            ALL_CACHED,
+        ),
+        (
+            {
+                "input_tokens": 5,
+                "input_tokens_details": {"cached_tokens": 5},
+                "cached_tokens": 4,
+            },
+            ALL_CACHED,
+        ),
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
