@@ -147,8 +147,10 @@ class _Agent:
         if open_calls:  # the round whose calls waited for the user goes on
             yield self._start_round(self._spending.rounds, may_call=False)
         first_request = self._prepared.request
-        if self._prepared.earlier_rounds.is_continuation:
-            # A choice that forces a tool holds until tools ran once.
+        is_continuation = self._prepared.earlier_rounds.is_continuation
+        if is_continuation and self._request.caller.is_open_webui:
+            # The chat's choice comes again with each round, and holds until tools ran
+            # once. A program chooses for each request.
             choice = next_tool_choice(first_request.tool_choice)
             first_request = first_request.model_copy(update={"tool_choice": choice})
         on_request(first_request)

@@ -77,6 +77,25 @@ async def test_r32_null_is_no_content(desk: Desk) -> None:
     assert kinds == ["message", "function_call", "function_call_output"]
 
 
+@pytest.mark.parametrize(
+    ("asker", "sent"), [({"chat": "u-1/c-1"}, None), ({}, "required")]
+)
+async def test_forced_call_is_forced_again_for_a_program(
+    asker: dict[str, Any], sent: str | None, desk: Desk
+) -> None:
+    """It chooses anew in each round, as LangChain does until its schema was called.
+
+    Open WebUI sends what a chat has set, and would call tools without an end.
+    """
+    asked = [{"role": "user", "content": "Hi"}]
+    messages = [*asked, *called_by_the_host(calls("host_weather"), output="Rain.")]
+    body = {"tools": [host_tool()], "tool_choice": "required"}
+
+    await desk.ask("", messages=messages, body=body, **asker)
+
+    assert desk.bodies[0].get("tool_choice") == sent
+
+
 async def test_tools_over_the_limit_of_the_api_are_counted(desk: Desk) -> None:
     """Those of the last servers are left out, not the ones of Open WebUI or delegate."""
     log = KeptLog()
