@@ -178,27 +178,25 @@ def ask_to_wait(_answer: SoundAnswer, chance: random.Random) -> Disturbed:
     return Disturbed(write_stream([event]), wait=WAIT_SECONDS)
 
 
-def cut_in_thought(answer: SoundAnswer, chance: random.Random) -> Disturbed | None:
-    """Break the connection while only a thought was shown."""
-    deltas = [
-        index
-        for index, event in enumerate(answer.events)
-        if event["type"] == "response.reasoning_summary_text.delta"
-    ]
-    if not deltas:
+def cut_before_text(answer: SoundAnswer, chance: random.Random) -> Disturbed | None:
+    """Break the connection while only thoughts and calls were shown."""
+    ends: list[int] = []
+    for index, event in enumerate(answer.events, start=1):
+        if event["type"] == "response.output_item.added":
+            if event["item"]["type"] not in ("reasoning", "function_call"):
+                break
+        elif event["type"] in _GROWTH_BEFORE_TEXT:
+            ends.append(index)
+    if not ends:
         return None
-    end = chance.choice(deltas) + 1
-    before = answer.events[:end]
-    if any(_shows_more(event) for event in before):
-        return None
+    before = answer.events[: chance.choice(ends)]
     return Disturbed(write_stream(before), is_cut=chance.random() < 0.5)
 
 
-def _shows_more(event: Json) -> bool:
-    """Say whether an event begins something else than a thought."""
-    if event["type"] != "response.output_item.added":
-        return False
-    return bool(event["item"]["type"] != "reasoning")
+_GROWTH_BEFORE_TEXT = (
+    "response.reasoning_summary_text.delta",
+    "response.function_call_arguments.delta",
+)
 
 
 # ---------------------------------------------------------------------- whole answers
@@ -463,7 +461,7 @@ KINDS: Sequence[Kind] = (
     Kind("empty-200", send_nothing, is_failure=True),
     Kind("bad-first-event", break_first_event, is_failure=True),
     Kind("asked-wait", ask_to_wait, is_failure=True),
-    Kind("cut-in-thought", cut_in_thought, is_failure=True),
+    Kind("cut-before-text", cut_before_text, is_failure=True),
     Kind("empty-final", empty_final_items),
     Kind("ended-early", end_items_early),
     Kind("no-item-done", leave_out_ends),

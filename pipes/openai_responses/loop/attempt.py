@@ -40,7 +40,7 @@ from openai_responses.errors import (
 from openai_responses.items import Item, has_text, is_reasoning, item_type
 from openai_responses.json_input import JsonObject, as_text, json_weight
 from openai_responses.loop.events import (
-    NO_THOUGHT,
+    GIVEN_UP,
     ResponseDone,
     RunEvent,
     RunEvents,
@@ -275,6 +275,9 @@ class Attempt:
         longest, so most connections break there; another attempt then thinks on in the
         same place.
         """
+        if isinstance(event, ResponseDone) and self.response.refusal:
+            self._held.append(event)  # it may be requested again
+            return []
         if self.has_shown or isinstance(event, Status):
             return [event]
         thought = self.page_thought
@@ -296,8 +299,9 @@ class Attempt:
         # attempt that thinks again brings another one.
         if self._is_of_thought(event) or not _is_visible(event):
             return []
+        released = self.release()
         self.has_shown = True
-        return self.release()
+        return released
 
     def _is_of_thought(self, event: RunEvent) -> bool:
         """Say whether an event grows or ends the thought on the page."""
@@ -310,8 +314,8 @@ class Attempt:
         events = self._held
         self._held = []
         thought_index = self.page_thought.output_index
-        if thought_index is not None and not self.thinks:
-            events = [ItemDone(thought_index, NO_THOUGHT), *events]
+        if not self.has_shown and thought_index is not None and not self.thinks:
+            events = [ItemDone(thought_index, GIVEN_UP), *events]
         return events
 
     @property

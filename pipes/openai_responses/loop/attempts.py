@@ -2,8 +2,8 @@
 
 A request is sent again only before words of its answer were shown: repaired, if the
 cause of the refusal is found, at the standard tier, if the flex tier has no capacity, or
-unchanged, if waiting may help. Thoughts and calls that were shown stay; none of these
-calls is made.
+unchanged, if waiting may help. Of the attempt before it, thoughts and calls leave the page
+and the chat.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from openai_responses.clock import random_fraction
 from openai_responses.endings import Ending, failure_status
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiError, Failure, MalformedEvent
-from openai_responses.items import Item, is_call, json_digest, open_calls
+from openai_responses.items import is_call, json_digest, open_calls
 from openai_responses.json_input import as_text
 from openai_responses.loop.attempt import Attempt, Limits, PageThought, Server
 from openai_responses.loop.background_attempt import BackgroundAttempt
@@ -66,7 +66,6 @@ class Attempts:
         next_attempt = _NextAttempt(request, limits)
         page_thought = PageThought()
         has_told_loading = False
-        given_up: list[tuple[int, Item]] = []
         while True:
             sent = next_attempt.request
             kind = BackgroundAttempt if sent.runs_in_background else Attempt
@@ -85,7 +84,6 @@ class Attempts:
             if attempt.has_shown:
                 for event in attempt.response.give_up():
                     yield event
-                given_up += attempt.items
                 first_index = attempt.response.next_index
                 self._call_ids.update(attempt.response.call_ids)
                 page_thought = PageThought()
@@ -95,21 +93,12 @@ class Attempts:
                 yield status
             has_told_loading = has_told_loading or is_loading
             await asyncio.sleep(wait)
-        if not attempt.has_shown:  # no other attempt follows that could show it again
-            for event in attempt.release():
-                yield event
-        yield self._answer_of(attempt, given_up, self._usages[earlier_count:])
+        for event in attempt.release():  # no other attempt follows that could show it
+            yield event
+        yield self._answer_of(attempt, self._usages[earlier_count:])
 
-    def _answer_of(
-        self,
-        attempt: Attempt,
-        given_up: Sequence[tuple[int, Item]],
-        usages: Sequence[Usage],
-    ) -> ModelAnswer:
-        """Return the answer that the last attempt brought; `usages` are those of all.
-
-        `given_up` are the items on the page of those before it.
-        """
+    def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
+        """Return the answer that the last attempt brought; `usages` are those of all."""
         server = self._server
         ending = attempt.ending
         if ending.kind == "completed" and not server.endpoint.serves_openai:
@@ -129,11 +118,11 @@ class Attempts:
         return ModelAnswer(
             ending=ending,
             request=attempt.request,
-            items=(*given_up, *attempt.items),
+            items=tuple(attempt.items),
             usages=tuple(usages),
             last_usage=attempt.response.usage,
             trace=attempt.trace._replace(skipped=dict(self._skipped)),
-            has_shown=attempt.has_shown or bool(given_up),
+            has_shown=attempt.has_shown,
         )
 
     def paused(self) -> AbstractContextManager[None]:

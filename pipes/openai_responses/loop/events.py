@@ -16,8 +16,8 @@ from openai_responses.repairs.finding import TriedRepair
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import NO_CARD, ItemEvent
 
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
+GIVEN_UP: Item = {"type": "reasoning", "summary": []}
+"""Ends a thought or a call of an attempt that failed: nothing of it is kept."""
 
 
 class ToolOutput(NamedTuple):

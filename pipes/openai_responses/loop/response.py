@@ -30,9 +30,9 @@ event can be about it: the type is the same, and it is open or the event has no 
 delta that names neither belongs to the newest open item that it can grow. An item of the
 final snapshot is found by its ids, else it is the first of its type that no other item of
 the snapshot is. A gateway that loses its server in the middle of an answer may ask once
-more, in the same stream: a second `response.created` names another response. What was
-shown of the first one stays, none of its calls is made, and none of its items is meant
-by what follows. Items are numbered as they come: other servers leave
+more, in the same stream: a second `response.created` names another response. Messages of
+the first one stay as far as they came, nothing is left of its thoughts and calls, and
+none of its items is meant by what follows. Items are numbered as they come: other servers leave
 `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
 opens when it ends, with an id of ours. Some servers number the calls of each response
 anew; such a call leaves here under an id that no earlier response has.
@@ -71,7 +71,6 @@ from openai_responses.errors import (
     read_api_error,
 )
 from openai_responses.items import (
-    CALL_OUTPUTS,
     Item,
     TextPlace,
     content_parts,
@@ -88,7 +87,6 @@ from openai_responses.items import (
     json_text,
     kind_of,
     message_text,
-    open_calls,
     part_text,
     text_message,
     text_part,
@@ -102,7 +100,7 @@ from openai_responses.json_input import (
     parse_json_object,
 )
 from openai_responses.loop.events import (
-    NO_THOUGHT,
+    GIVEN_UP,
     ResponseDone,
     RunEvent,
     ToolOutput,
@@ -336,25 +334,20 @@ class ResponseState:
     def give_up(self) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
 
-        A call that was cut off is dropped. One that had ended is on the page: it gets an
-        output, so that nobody makes it.
+        A message stays as far as it came. Nothing is left of thoughts and calls: the
+        other response was begun without them, and the newest models drop reasoning whose
+        beginning changed.
         """
-        for position in list(self._open):
-            if is_call(self._items[position]):
-                del self._open[position]
-        events = self._end_open("incomplete", has_snapshot=True)
-        # Those of responses that it gave up earlier have theirs.
-        places = range(self._begin, len(self._items))
-        ended = [self._ended[place] for place in places if place in self._ended]
-        for call in open_calls(ended):
-            output: Item = {
-                "type": CALL_OUTPUTS[item_type(call)],
-                "call_id": call["call_id"],
-                "output": f"Error: {call.get('name')} {_GIVEN_UP}",
-                "status": "failed",
-            }
-            events += self._start(_NOWHERE, output, ())
-            events += self._tell_end(len(self._items) - 1, (), output)
+        events: list[RunEvent] = []
+        items = self._items[self._begin :]
+        made = {item.get("call_id") for item in items if is_call_output(item)}
+        for position, item in enumerate(items, self._begin):
+            is_open_call = is_call(item) and item.get("call_id") not in made
+            if is_open_call or is_reasoning(item):
+                self._open.pop(position, None)
+                self._ended.pop(position, None)
+                events.append(ItemDone(self._first + position, GIVEN_UP))
+        events += self._end_open("incomplete", has_snapshot=True)
         self._begin = len(self._items)
         self._growing = _NO_TEXT
         self._types.clear()
@@ -761,7 +754,6 @@ class ResponseState:
                 yield position, item
 
 
-_GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
@@ -773,8 +765,8 @@ _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
+    "summary": {"type": "reasoning", "summary": []},
+    "reasoning": {"type": "reasoning", "summary": []},
 }
 """Items that their texts alone open."""
 _TEXT_TYPES = {item_type(item) for item in _OPENED_BY.values()}

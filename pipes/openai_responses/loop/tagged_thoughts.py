@@ -31,7 +31,7 @@ from openai_responses.items import (
     text_part,
 )
 from openai_responses.loop.events import (
-    NO_THOUGHT,
+    GIVEN_UP,
     HiddenMessage,
     ResponseDone,
     RunEvent,
@@ -263,7 +263,7 @@ class _TaggedMessage:
             self.text_index = None
             if self._keeps_thought:
                 return self.end_thought(_reasoning(self.item, piece.text))
-            return [ItemDone(self.thought_index, NO_THOUGHT)]
+            return [ItemDone(self.thought_index, GIVEN_UP)]
         events: list[RunEvent] = []
         # A thought does not begin with blanks, but has blank lines inside.
         has_words = self.thought_index is not None or piece.text.strip()

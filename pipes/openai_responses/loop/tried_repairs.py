@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from openai_responses.loop.events import (
-    NO_THOUGHT,
+    GIVEN_UP,
     ResponseDone,
     RunDone,
     RunEvent,
@@ -31,7 +31,7 @@ class TriedRepairs:
         # end of an earlier attempt's thought, and what the response says of itself.
         is_answered = not isinstance(event, ItemAdded | ResponseDone)
         if isinstance(event, ItemDone):
-            is_answered = event.item != NO_THOUGHT
+            is_answered = event.item != GIVEN_UP
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not is_answered:

@@ -135,6 +135,7 @@ _SHOWN_FIELDS = (
     *("type", "id", "status", "role", "phase", "content", "summary"),
     *("call_id", "name", "arguments", "input"),
 )
+INVISIBLE_TYPE = "openai_responses:end"
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
@@ -208,6 +209,13 @@ class OutputItems:
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
             self._open_calls[call_id] = index
+
+    def hide(self, index: int) -> Chunk:
+        """Return the event after which the item at `index` is none."""
+        item = self.items[index]
+        self._open_calls.pop(item.get("call_id"), None)
+        end = {"type": INVISIBLE_TYPE, "id": f"end_{item.get('id')}"}
+        return self.end(index, end)
 
     def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
         """Return the event that replaces the item at `index`; `said` is as in `grow`."""
@@ -285,7 +293,7 @@ class OutputItems:
             yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self, left: Set[object] = frozenset()) -> Chunks:
+    def break_off_calls(self, left: Set[object]) -> Chunks:
         """Yield outputs for the calls that are open, but for those of the ids `left`."""
         for call_id, index in list(self._open_calls.items()):
             if call_id not in left:

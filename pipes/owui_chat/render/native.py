@@ -15,11 +15,12 @@ from openai_responses.items import (
     CALL_OUTPUTS,
     Item,
     is_commentary,
+    is_reasoning,
     item_type,
     open_calls,
     text_part,
 )
-from openai_responses.loop.events import NO_THOUGHT, RunDone, Status, ToolOutput
+from openai_responses.loop.events import GIVEN_UP, RunDone, Status, ToolOutput
 from openai_responses.transport.stream import (
     ItemAdded,
     ItemDone,
@@ -52,6 +53,7 @@ from owui_chat.render.chunks import (
 )
 from owui_chat.render.commentary import Commentary
 from owui_chat.render.items import (
+    INVISIBLE_TYPE,
     OutputItems,
     begun_host_item,
     call_host_item,
@@ -67,7 +69,6 @@ _SAID_AS = {
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
 _COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
-_INVISIBLE_TYPE = "openai_responses:end"
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -252,7 +253,6 @@ class NativeRenderer:
                     self._note_subjects[event.subject] = None
                 if event.is_retry:
                     self._retries += 1
-                    yield from self.output.break_off_calls()
                 yield status_chunk(event.message)
             case StoredRecord():
                 # The item whose text follows the record; None for the end.
@@ -291,8 +291,8 @@ class NativeRenderer:
         # Open WebUI runs a call without an output, whatever its status, and calls the
         # pipe again (utils/middleware.py:5544): those that the run leaves to it, but none
         # that its server began and did not end.
-        left = () if ending.is_failure else open_calls(event.output)
-        yield from self.output.break_off_calls({call["call_id"] for call in left})
+        left = {call["call_id"] for call in open_calls(event.output)}
+        yield from self.output.break_off_calls(left)
         marker = self._take_marker()
         if marker:
             yield from self.output.add_marker(marker)
@@ -302,7 +302,7 @@ class NativeRenderer:
             # In its older mode of tools Open WebUI takes code at the end for a request
             # to run it, and calls the pipe again, up to five times
             # (utils/middleware.py:6117). So something invisible is the end.
-            end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
+            end = {"type": INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
             yield from self.output.add(end)
         yield from self._last_chunks(event)
         if ending.is_failure and not self.advice:
@@ -424,21 +424,27 @@ class NativeRenderer:
         seconds = (self._now() if end is None else end) - shown.began
         return reasoning_host_item(item, round(seconds))
 
+    def _give_up(self, shown: _ShownItem) -> Chunks:
+        """Yield the end of an item that is not kept; people keep a thought as they read it."""
+        begun = self.output.items[shown.host_index]
+        if shown.thought and shown.thought.texts:
+            read = {**begun, **shown.thought.fields()}
+            item = self._thought_item(shown, read)
+            yield self.output.end(shown.host_index, item)
+        elif not is_reasoning(begun) or begun["status"] == "in_progress":
+            yield self.output.hide(shown.host_index)
+
     def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item, or its other form; a failed thought frees its index."""
+        """Yield the end of an item, or its other form."""
         index = event.output_index
         shown = self._items[index]
         self._unfollowed.pop(index, None)
         shown.unshown_arguments = ""
+        if event.item == GIVEN_UP:
+            del self._items[index]
+            yield from self._give_up(shown)
+            return
         match item_type(event.item):
-            case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: users keep what they have read of it.
-                del self._items[index]
-                begun = self.output.items[shown.host_index]
-                item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
-                if shown.thought and shown.thought.texts:
-                    read = {**begun, **shown.thought.fields()}
-                    item = self._thought_item(shown, read)
             case "message":
                 self._has_text = self._has_text or bool(event.shown.strip())
                 item = message_host_item(event.item, shown.marker + event.shown)

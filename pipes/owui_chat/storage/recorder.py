@@ -32,6 +32,7 @@ from openai_responses.items import (
     open_calls,
 )
 from openai_responses.loop.events import (
+    GIVEN_UP,
     HiddenMessage,
     ResponseDone,
     RunDone,
@@ -183,6 +184,8 @@ class Recorder:
             case ItemDone() if has_plain_reasoning(event.item):
                 self._plain[event.output_index] = replay_items(event.item)
             case ItemDone():
+                if event.item == GIVEN_UP:
+                    self._plain.pop(event.output_index, None)
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])

@@ -718,19 +718,8 @@ AGAIN = {**wire.created(), "response": wire.response("in_progress", id="resp_2")
 TEXT = wire.message("Hel", "lo")
 CALL = wire.function_call("look", '{"a":', "1}")
 SECOND_CALL = {**CALL[-1]["item"], "call_id": "call_0_2"}
-NOT_RUN: Item = {
-    "type": "function_call_output",
-    "call_id": "call_0",
-    "output": "Error: look was not run: the model's server began its answer again.",
-    "status": "failed",
-}
+RAIN: Item = {**LONE, "call_id": "call_0"}
 CUT_TEXT = {**wire.message_item("Hel"), "status": "incomplete"}
-CUT_THOUGHT = {
-    "id": "rs_0",
-    "type": "reasoning",
-    "summary": [{"type": "summary_text", "text": "Hm"}],
-    "status": "incomplete",
-}
 
 
 @pytest.mark.parametrize(
@@ -747,16 +736,17 @@ CUT_THOUGHT = {
         ),
         # The page has shown the first one under its id.
         pytest.param(CALL[:2], CALL, [SECOND_CALL], id="a call that was cut off"),
+        pytest.param(CALL, CALL, [SECOND_CALL], id="a whole call is not made twice"),
         pytest.param(
-            CALL,
-            CALL,
-            [CALL[-1]["item"], NOT_RUN, SECOND_CALL],
-            id="a whole call is not made twice",
+            [*CALL, wire.done(RAIN, at=1)],
+            HELLO,
+            [CALL[-1]["item"], RAIN, wire.message_item("Hello")],
+            id="a call that the server has made",
         ),
         pytest.param(
             wire.reasoning(["Hm"])[:3],
             wire.reasoning(["Hm", "m"]),
-            [CUT_THOUGHT, wire.reasoning_item("Hmm")],
+            [wire.reasoning_item("Hmm")],
             id="a thought",
         ),
         pytest.param([], HELLO, [wire.message_item("Hello")], id="nothing"),

@@ -10,7 +10,7 @@ from openai_responses.causes import FINAL_CODES, FLEX_UNAVAILABLE
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import is_call, is_reasoning
 from openai_responses.loop.attempt import Limits
-from openai_responses.loop.events import NO_THOUGHT, RunEvent, Status, ToolOutput
+from openai_responses.loop.events import GIVEN_UP, RunEvent, Status
 from openai_responses.loop.run import run
 from openai_responses.loop.tools import Toolset
 from openai_responses.transport.connections import Connections
@@ -315,7 +315,7 @@ async def test_thought_of_no_other_attempt_ends(runs: Runs) -> None:
     first = ending_so([wire.created(), *THINKING], "break")
     told = await runs.against(first, OK, within=TWICE)
     thought, message = [event.item for event in told.of(ItemDone)]
-    assert (thought, told.output) == (NO_THOUGHT, [message])
+    assert (thought, told.output) == (GIVEN_UP, [message])
     assert message["type"] == "message"
 
 
@@ -339,10 +339,10 @@ async def test_cut_after_something_else_was_shown_ends_the_answer(
 
 
 CUT_AFTER_A_THOUGHT = {
-    "the name of a call": (LOOK[:1], []),
-    "half of a call": (LOOK[:2], []),
-    "a whole call": (LOOK, ["function_call", "function_call_output"]),
-    "another thought": (wire.reasoning("More", at=1)[:3], ["reasoning"]),
+    "the name of a call": LOOK[:1],
+    "half of a call": LOOK[:2],
+    "a whole call": LOOK,
+    "another thought": wire.reasoning("More", at=1)[:3],
 }
 
 
@@ -351,9 +351,8 @@ CUT_AFTER_A_THOUGHT = {
 async def test_cut_before_a_text_is_asked_for_again(
     runs: Runs, shown: str, end: str
 ) -> None:
-    """What people have seen stays, and no call of it is made, nor taken for another."""
-    begun, kept = CUT_AFTER_A_THOUGHT[shown]
-    cut = ending_so([wire.created(), *THINKING, *begun], end)
+    """Nothing of what people have seen is kept: the newest models would forget."""
+    cut = ending_so([wire.created(), *THINKING, *CUT_AFTER_A_THOUGHT[shown]], end)
     again = wire.whole_stream([*wire.reasoning("Again"), *LOOK])
     calling = streaming(wire.on_the_wire(*again))
     tools = Toolset(MemoryTools(look=weather))
@@ -362,23 +361,22 @@ async def test_cut_before_a_text_is_asked_for_again(
     assert (told.kind, len(told.sent), len(told.called)) == ("completed", 4, 2)
     assert told.sent[1] == told.sent[2]
     made = ["reasoning", "function_call", "function_call_output"]
-    types = [item["type"] for item in told.output]
-    assert types == [*made, "reasoning", *kept, *made, "message"]
-    outputs = [event.item.get("status") for event in told.of(ToolOutput)]
-    assert outputs == [None, *["failed"] * (len(kept) // 2), None]
+    assert [item["type"] for item in told.output] == [*made, *made, "message"]
+    asked = [item["type"] for item in told.sent[3]["input"]]
+    assert asked == ["message", *made, *made]
     begins = told.of(ItemAdded)
     calls = [event.item["call_id"] for event in begins if is_call(event.item)]
     assert len(set(calls)) == len(calls) == 2 + shown.endswith("call")
     places = [event.output_index for event in begins]
     assert places == sorted(set(places))
-    assert NO_THOUGHT not in [event.item for event in told.of(ItemDone)]
+    ends = told.of(ItemDone)
+    assert [e.output_index for e in ends if e.item == GIVEN_UP] == places[2:4]
 
 
 async def test_cut_before_a_text_that_no_attempt_mends(runs: Runs) -> None:
-    """What people have seen is kept, and the sentence says so."""
+    """What the last attempt has brought is kept, and the sentence says so."""
     opening = [wire.created(), *THINKING, *LOOK]
-    cuts = [ending_so(opening, "break"), ending_so([wire.created()], "break")]
-    told = await runs.against(*cuts, within=TWICE)
+    told = await runs.against(ending_so(opening, "break"), within=TWICE)
     assert (told.kind, len(told.sent)) == ("cut", 2)
     types = [item["type"] for item in told.output]
     assert types == ["reasoning", "function_call", "function_call_output"]

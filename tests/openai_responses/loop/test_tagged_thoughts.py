@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from openai_responses.items import Item, item_texts, item_type
 from openai_responses.loop.events import (
-    NO_THOUGHT,
+    GIVEN_UP,
     HiddenMessage,
     ResponseDone,
     RunEvent,
@@ -207,7 +207,7 @@ def test_thoughts_that_are_not_kept_leave_nothing(opening: str, length: int) -> 
     item = message("1", text)
     events = fed(tagged, *wire_events(item, split(text, length)))
 
-    left = [item for item in Page(events).items.values() if item != NO_THOUGHT]
+    left = [item for item in Page(events).items.values() if item != GIVEN_UP]
     assert parts_of(left) == [answer("It rains.")]
     assert [item for _, item in tagged.items([(0, item)])] == left
     assert not opening or "Hm." not in repr(events)

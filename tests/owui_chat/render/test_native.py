@@ -12,7 +12,7 @@ from hosts.servers.functions import HostFunctions
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.items import Item, message_text, open_calls
 from openai_responses.loop.events import (
-    NO_THOUGHT,
+    GIVEN_UP,
     ResponseDone,
     RunDone,
     RunEvent,
@@ -21,7 +21,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
-from owui_chat.events import AnswerEvent, AnswerReport, Marker
+from owui_chat.events import AnswerReport, Marker
 from owui_chat.render.chunks import error_chunk, host_usage, source_chunk, status_chunk
 from owui_chat.render.items import (
     begun_host_item,
@@ -525,21 +525,31 @@ def test_host_makes_no_call_of_an_answer_that_broke_off(
 
 
 @pytest.mark.parametrize("count", [1, 2], ids=["begun", "growing"])
-@pytest.mark.parametrize("follows", [Status("", is_retry=True), RunDone(COMPLETED)])
-def test_call_that_the_run_gave_up_is_none_for_the_host(
-    follows: AnswerEvent, count: int
-) -> None:
-    """A gateway asked again in the same stream, or the answer goes on after a retry."""
+def test_host_makes_the_calls_alone_that_the_run_leaves_to_it(count: int) -> None:
+    """It would make each without an output, such as one that its server never ended."""
     begun = run_of(call("1"))[:count]
-    _, items = on_page([*begun, follows])
-    given_up, output = items
-    assert (given_up["status"], output["status"]) == ("incomplete", "failed")
-    assert open_calls(items) == []
+    _, [never_ended, output] = on_page([*begun, RunDone(COMPLETED)])
+    assert (never_ended["status"], output["status"]) == ("incomplete", "failed")
 
     left = call("2")
     end = RunDone(COMPLETED, output=(left,))
     _, items = on_page([*begun, ItemAdded(1, left), ItemDone(1, left), end])
     assert [item["call_id"] for item in open_calls(items)] == [left["call_id"]]
+
+
+def test_items_that_a_run_gives_up_leave_the_page(
+    host_functions: HostFunctions,
+) -> None:
+    """But for a thought as people have read it. What follows may have their ids."""
+    given_up = run_of(reasoning("1"), call("1"))[:-1]
+    events = [*given_up, ItemDone(0, GIVEN_UP), ItemDone(1, GIVEN_UP)]
+    again = [shifted(event, 2) for event in run_of(reasoning("1"), message("1", "Hi"))]
+    chunks, items = on_page([*events, *again])
+
+    assert host_functions.reduce(natives(chunks)) == items
+    types = [item["type"] for item in items]
+    assert types == ["reasoning", "openai_responses:end", "reasoning", "message"]
+    assert open_calls(items) == []
 
 
 @pytest.mark.parametrize("count", [1, 2, 4], ids=["begun", "growing", "whole"])
@@ -593,7 +603,7 @@ def test_item_after_reasoning_of_a_failed_attempt_has_its_own_index(
 ) -> None:
     """The next attempt may use its index: it has a place of its own on the page."""
     begun = {"type": "reasoning", "id": "rs_1", "summary": []}
-    failed: list[RunEvent] = [ItemAdded(0, begun), ItemDone(0, NO_THOUGHT)]
+    failed: list[RunEvent] = [ItemAdded(0, begun), ItemDone(0, GIVEN_UP)]
 
     _, [first, *rest] = on_page([*failed, *run_of(follows)])
 
@@ -610,7 +620,7 @@ def test_text_of_a_thought_that_no_attempt_finished_stays(kind: str) -> None:
         ItemAdded(0, begun),
         TextDelta(0, kind, 0, "I think"),
         TextDelta(0, kind, 1, "so"),
-        ItemDone(0, NO_THOUGHT),
+        ItemDone(0, GIVEN_UP),
     ]
 
     _, [thought, *rest] = on_page([*failed, *run_of(message("msg_9", "Hello"))])
@@ -624,7 +634,7 @@ def test_text_of_a_thought_that_no_attempt_finished_stays(kind: str) -> None:
 
 def test_text_of_an_earlier_item_is_no_part_of_an_unfinished_thought() -> None:
     begun = {"type": "reasoning", "id": "rs_2", "summary": []}
-    failed: list[RunEvent] = [ItemAdded(5, begun), ItemDone(5, NO_THOUGHT)]
+    failed: list[RunEvent] = [ItemAdded(5, begun), ItemDone(5, GIVEN_UP)]
 
     _, items = on_page([*run_of(reasoning("rs_1", "Before"))[:-1], *failed])
 

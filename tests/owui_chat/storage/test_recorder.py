@@ -7,6 +7,7 @@ import pytest
 from openai_responses.endings import COMPLETED
 from openai_responses.items import Item, is_reasoning
 from openai_responses.loop.events import (
+    GIVEN_UP,
     HiddenMessage,
     ResponseDone,
     RunDone,
@@ -344,6 +345,20 @@ def test_plain_reasoning_is_kept_for_calls_that_the_host_makes() -> None:
         assert thought not in payload
     nothing = tell(run_of(thought, call("1")), AUTHOR._replace(keeps_reasoning=False))
     assert "Rain, I think." not in str(nothing.written)
+
+
+def test_nothing_of_items_that_the_run_gives_up_is_kept() -> None:
+    """The same question is asked again, and the answer follows it directly."""
+    words = [{"type": "reasoning_text", "text": "Rain, I think."}]
+    plain: Item = {"type": "reasoning", "id": "rs_2", "summary": [], "content": words}
+    begun = run_of(reasoning("1"), plain, call("1"))[:-2]
+    given_up = [ItemDone(index, GIVEN_UP) for index in range(3)]
+    again = [shifted(event, 3) for event in run_of(call("2"))]
+
+    [record] = tell([*begun, *given_up, *again]).records.values()
+    assert record.payload == (strip_for_replay(call("2")),)
+    [turn] = turns_in(details_of([*begun, *given_up, *again]))
+    assert [entry["item"]["call_id"] for entry in turn.details[1:]] == ["call_2"]
 
 
 def card(name: str, **more: str) -> Item:
