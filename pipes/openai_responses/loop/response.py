@@ -288,15 +288,18 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648).
+        set its mark after a message or a call that had ended (decolua/9router 1648). A
+        call needs no mark (OpenRouter, moeru-ai/airi 2593): if more was to come, the model
+        says so when it reads the output.
         """
         if self.ending is not None:
             return []
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        is_answered = any(map(_is_answer, self._items[-1:]))
-        if not (self._has_end_mark and is_answered) or self._open or self._early:
+        last = self._items[-1:]
+        is_whole = any(map(_is_answer if self._has_end_mark else is_call, last))
+        if not is_whole or self._open or self._early:
             return []
         self.ending = COMPLETED
         return [ResponseDone()]

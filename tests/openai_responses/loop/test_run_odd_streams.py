@@ -471,6 +471,25 @@ async def test_mark_of_the_end_completes_what_has_ended(
     assert (told.kind, len(told.called)) == (kind, calls)
 
 
+@pytest.mark.parametrize(
+    ("answer", "end", "kind"),
+    [
+        (wire.function_call("get_weather", CITY), streaming, "completed"),
+        (wire.function_call("get_weather", CITY)[:-1], streaming, "cut"),
+        (wire.function_call("get_weather", CITY), breaking, "cut"),
+        # A call may have been to follow.
+        (wire.message("Rain."), streaming, "cut"),
+    ],
+    ids=["call", "open call", "it breaks", "message"],
+)
+async def test_call_that_has_ended_needs_no_mark(
+    answer: wire.Events, end: Callable[[bytes], Answerer], kind: str, runs: Runs
+) -> None:
+    """OpenRouter may end a stream after the last item; nothing is lost by the call."""
+    told = await told_by(runs, end(wire.on_the_wire(*answer)), LAST)
+    assert (told.kind, len(told.called)) == (kind, kind == "completed")
+
+
 @pytest.mark.parametrize("begun", [wire.message("Rain.")[:4], []])
 async def test_message_outside_of_all_events_is_the_cause(
     begun: wire.Events, runs: Runs
