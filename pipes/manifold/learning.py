@@ -7,6 +7,7 @@ from openai_responses.loop.events import RunEvent
 from openai_responses.loop.tried_repairs import TriedRepairs
 from openai_responses.repairs.chat_repairs import ChatRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
+from openai_responses.repairs.request_repairs import Repair, TextOutputs
 from openai_responses.requests.build import ResponsesRequest
 
 
@@ -55,6 +56,20 @@ def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
     """
     chat = {"input": (), "instructions": None, "repairs": ()}
     return sent.model_copy(update=chat) == other.model_copy(update=chat)
+
+
+def known_repairs(
+    memory: RepairMemory, endpoint: Endpoint, model: str, user_id: str
+) -> tuple[Repair, ...]:
+    """Return what requests to a model need, by earlier refusals.
+
+    Many bridges to Chat Completions take an image in the result of a tool for text: they
+    refuse nothing, the model sees nothing, and a photo takes a million tokens
+    (QuantumNous/new-api 7498, jundot/omlx 2989). No server takes one in a message so.
+    """
+    learned = memory.repairs(repair_scope(endpoint, model, user_id))
+    given = () if endpoint.serves_openai else (TextOutputs(keeps_files=True),)
+    return tuple(dict.fromkeys((*given, *learned)))
 
 
 def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:

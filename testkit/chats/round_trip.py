@@ -173,12 +173,13 @@ def _survives(item: Item) -> bool:
 def _outputs_of_the_server(events: Round) -> set[object]:
     """The ids of the calls that a response itself answers."""
     answered = set[object]()
+    theirs = set[object]()
     for event in events:
-        if isinstance(event, ResponseDone):
-            break
         if isinstance(event, ToolOutput):
             answered.add(event.item["call_id"])
-    return answered
+        elif isinstance(event, ResponseDone):  # there may be two of a gateway's
+            theirs |= answered
+    return theirs
 
 
 def _as_text(item: Item) -> Item:

@@ -38,8 +38,9 @@ RECORDED: dict[str, tuple[int, ...]] = {
 server that the others do not have."""
 
 
-SERVER_RUN = ("server-run-custom-call",)
-"""xAI reports its own searches as custom calls, of tools that no request has named."""
+SERVER_RUN = ("server-run-custom-call", "gateway-ran-a-remote-call")
+"""xAI reports its own searches as custom calls, LiteLLM remote calls as functions: of
+tools that no request has named."""
 
 
 class Stream(NamedTuple):

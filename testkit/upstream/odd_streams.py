@@ -46,8 +46,12 @@ FULL_CONTEXT = "llama.cpp-b10434-full-context"
 SERVER_RUN = "server-run-function"
 """The server is an agent: it calls its own tool, and shows what that returned."""
 
+GATEWAY_RUN = "gateway-ran-a-remote-call"
+"""LiteLLM makes the calls of a remote server, and goes on in a second response."""
+
 OTHERS = (
     SERVER_RUN,
+    GATEWAY_RUN,
     "no-item-done-incomplete",
     "completed-that-is-incomplete",
     "empty-last-message",

@@ -2,13 +2,22 @@
 
 import pytest
 
-from manifold.learning import RepairLearning, has_fields_of, repair_scope
+from manifold.learning import (
+    RepairLearning,
+    has_fields_of,
+    known_repairs,
+    repair_scope,
+)
 from openai_responses.endpoint import Endpoint
 from openai_responses.loop.events import Status
 from openai_responses.repairs.chat_repairs import LeaveOutImages, LeaveOutItem
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.memory import RepairMemory, RepairScope
-from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
+from openai_responses.repairs.request_repairs import (
+    LeaveOutParameter,
+    Repair,
+    TextOutputs,
+)
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import TextDelta
 
@@ -82,3 +91,22 @@ def test_chats_and_repairs_are_no_fields(
 
 def test_scope_of_a_repair_is_account_model_and_user() -> None:
     assert repair_scope(ACCOUNT, "gpt-6.1-sol", "user-1") == SCOPE
+
+
+@pytest.mark.parametrize(
+    ("base_url", "given"),
+    [
+        ("https://api.openai.com/v1", []),
+        ("https://gateway.example/v1", [TextOutputs(keeps_files=True)]),
+    ],
+)
+def test_images_of_tools_follow_their_results_at_servers_that_may_read_texts_alone(
+    base_url: str, given: list[Repair]
+) -> None:
+    """They would take them for words, and say nothing."""
+    memory = RepairMemory()
+    endpoint = Endpoint(base_url, "sk-canary-1")
+    scope = repair_scope(endpoint, "m", "user-1")
+    memory.learn(scope, TriedRepair(OF_REQUEST), lambda: False)
+
+    assert [*known_repairs(memory, endpoint, "m", "user-1")] == [*given, OF_REQUEST]

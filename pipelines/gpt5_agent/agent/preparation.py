@@ -15,7 +15,7 @@ from gpt5_agent.pictures import seen_pictures
 from gpt5_agent.request import AgentRequest
 from gpt5_agent.tools.confirmations import drop_question_calls
 from gpt5_agent.tools.execution import OwnTools, describe_tool
-from manifold.learning import has_fields_of, repair_scope
+from manifold.learning import has_fields_of, known_repairs
 from manifold.preparation import (
     Chat,
     OfferedTools,
@@ -146,13 +146,14 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     items = _build_items(request, chat, earlier, form)
     own = request.own_tools
     own_tools = OwnTools(own.tools, own.store_file, seen_pictures(items))
-    scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
+    user_id = request.caller.user_id
+    repairs = known_repairs(request.repairs, request.endpoint, model.id, user_id)
     most_output = own.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
             "instructions": instructions or None,
-            "repairs": request.repairs.repairs(scope),
+            "repairs": repairs,
         }
     )
 

@@ -383,7 +383,7 @@ class Attempt:
 IN_PROGRESS = frozenset({"queued", "in_progress"})
 """The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
-"""Seconds that a stream may be silent after the end of a response without any item."""
+"""Seconds that a stream may be silent after the end of a response that may go on."""
 _ENDLESS = float("inf")
 _LATE = 0.8
 """A delta is slow if it comes later than this part of a wait after the wait. With a

@@ -39,7 +39,9 @@ anew; such a call leaves here under an id that no earlier response has.
 
 Servers that are agents call tools of their own, and say in the same response what these
 returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
-own tools do, if its call is known; nobody answers the call again.
+own tools do, if its call is known; nobody answers the call again. LiteLLM shows its
+model the tools of a remote server as functions, says what they returned as `mcp_call`,
+and goes on in another response of the same stream (BerriAI/litellm 40118).
 """
 
 import json
@@ -84,9 +86,11 @@ from openai_responses.items import (
     is_reasoning,
     item_texts,
     item_type,
+    json_digest,
     json_text,
     kind_of,
     message_text,
+    open_calls,
     part_text,
     text_message,
     text_part,
@@ -108,7 +112,8 @@ from openai_responses.loop.events import (
 )
 from openai_responses.loop.growing_parts import GrowingParts
 from openai_responses.loop.repeated_messages import RepeatedMessages
-from openai_responses.models.usage import Usage, read_usage
+from openai_responses.models.usage import Usage, add_usage, read_usage
+from openai_responses.requests.replay import remote_failed, remote_pair
 from openai_responses.requests.tools import ToolNames
 from openai_responses.transport.stream import (
     NO_INDEX,
@@ -168,12 +173,13 @@ class ResponseState:
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
-        self._ended_empty = False
-        """Whether it was complete without any item: another one may follow."""
-        self._tool_names: ToolNames | None = None
+        self._may_go_on = False
+        """Whether another one may follow although it was complete: it had no items, or
+        calls of tools that only the server knows."""
+        self._foreign_calls = defaultdict[str, list[int]](list)
+        """The positions of such calls, by what they asked for."""
+        self._tool_names = None if tool_names is None else ToolNames(tuple(tool_names))
         """Those of the tools that our side runs."""
-        if tool_names is not None:
-            self._tool_names = ToolNames(tuple(tool_names))
         self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
@@ -235,7 +241,7 @@ class ResponseState:
     @property
     def is_over(self) -> bool:
         """Whether nothing more of the response is read."""
-        return self.ending is not None and not self._ended_empty
+        return self.ending is not None and not self._may_go_on
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
@@ -266,11 +272,18 @@ class ResponseState:
                     return []
                 if is_call_output(item):  # it is shown when it is there
                     return []
+                # It may be what another call returned.
+                if item_type(item) == "mcp_call" and self._foreign_calls:
+                    return []
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
+                    output = self._as_output(item)
+                    if output is not item:  # the server goes on after it
+                        self.ending = None
+                        item = output
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -278,8 +291,11 @@ class ResponseState:
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
-                if earlier_id not in ("", response_id):
-                    return self.give_up()
+                goes_on = self._may_go_on
+                self._may_go_on = False
+                self.ending = None
+                if goes_on or earlier_id not in ("", response_id):
+                    return self.give_up(keeps_thoughts=goes_on)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -294,15 +310,18 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648).
+        set its mark after a message or a call that had ended (decolua/9router 1648). A
+        call needs no mark (OpenRouter, moeru-ai/airi 2593): if more was to come, the model
+        says so when it reads the output.
         """
         if self.ending is not None:
             return []
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        is_answered = any(map(_is_answer, self._items[-1:]))
-        if not (self._has_end_mark and is_answered) or self._open or self._early:
+        last = self._items[-1:]
+        is_whole = any(map(_is_answer if self._has_end_mark else is_call, last))
+        if not is_whole or self._open or self._early:
             return []
         self.ending = COMPLETED
         return [ResponseDone()]
@@ -331,19 +350,19 @@ class ResponseState:
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
 
-    def give_up(self) -> list[RunEvent]:
+    def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
 
         A message stays as far as it came. Nothing is left of thoughts and calls: the
         other response was begun without them, and the newest models drop reasoning whose
-        beginning changed.
+        beginning changed. But a server that made calls itself has gone on with them.
         """
         events: list[RunEvent] = []
         items = self._items[self._begin :]
         made = {item.get("call_id") for item in items if is_call_output(item)}
         for position, item in enumerate(items, self._begin):
             is_open_call = is_call(item) and item.get("call_id") not in made
-            if is_open_call or is_reasoning(item):
+            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
                 self._open.pop(position, None)
                 self._ended.pop(position, None)
                 events.append(ItemDone(self._first + position, GIVEN_UP))
@@ -356,6 +375,7 @@ class ResponseState:
         self._early.clear()
         self._open.clear()
         self._own_call_ids.clear()
+        self._foreign_calls.clear()
         return events
 
     def _is_of_server(self, item: Item) -> bool:
@@ -364,10 +384,32 @@ class ResponseState:
         xAI reports its searches as custom calls, `x_keyword_search` for one, and goes on
         to the answer. With an output for each, it would answer once more.
         """
-        if item_type(item) != "custom_tool_call" or self._tool_names is None:
+        return item_type(item) == "custom_tool_call" and self._is_foreign(item)
+
+    def _is_foreign(self, call: Item) -> bool:
+        """Say whether the request has no tool of this name."""
+        if self._tool_names is None:
             return False
-        own_name = self._tool_names.own_name(as_text(item.get("name")))
+        own_name = self._tool_names.own_name(as_text(call.get("name")))
         return own_name not in self._tool_names.known
+
+    def _as_output(self, item: Item) -> Item:
+        """Return a remote call as the output of the function call that it stands for."""
+        if item_type(item) != "mcp_call":
+            return item
+        positions = self._foreign_calls.get(_asked(item))
+        if not positions:
+            return item
+        # The last one counts once more: the snapshot repeats what came.
+        position = positions.pop(0) if len(positions) > 1 else positions[0]
+        _, output = remote_pair(item)
+        return _in_api_form(
+            {
+                **output,
+                "call_id": self._items[position]["call_id"],
+                "status": "failed" if remote_failed(item) else "completed",
+            }
+        )
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -541,7 +583,11 @@ class ResponseState:
         longer = {at: text for at, text in whole.items() if text != stated.get(at)}
         if longer:
             item = with_texts(item, longer)
-        return events + self._tell_end(position, rests, self._with_own_call_id(item))
+        events += self._tell_end(position, rests, self._with_own_call_id(item))
+        ended = self._ended[position]
+        if item_type(ended) == "function_call" and self._is_foreign(ended):
+            self._foreign_calls[_asked(ended)].append(position)
+        return events
 
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
@@ -622,11 +668,12 @@ class ResponseState:
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
-        self.usage = read_usage(
+        used = read_usage(
             response.get("usage"),
             response.get("service_tier"),
             response.get("tool_usage"),
         )
+        self.usage = add_usage(self.usage, used)
         removed = Counter[str]()  # what the API left out of the input, by its reasons
         for row in content_parts(response.get("input_transformations")):
             if row.get("action") == "removed":
@@ -666,14 +713,17 @@ class ResponseState:
             is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
             if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
-        self._ended_empty = self.ending == COMPLETED and not self._items
+        is_foreign = any(map(self._is_foreign, open_calls(self.output)))
+        has_answer = bool(self._items) and not is_foreign
+        self._may_go_on = self.ending == COMPLETED and not has_answer
         return [*events, ResponseDone()]
 
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
         """End the items of the response as its final snapshot says."""
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
-        output = [item for item in items if not self._is_of_server(item)]
+        own = [item for item in items if not self._is_of_server(item)]
+        output = [*map(self._as_output, own)]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -911,6 +961,12 @@ def _ids(item: Item) -> list[str]:
 def _is_answer(item: Item) -> bool:
     """Say whether an item is what a response was asked for: a message or a call."""
     return is_call(item) or item_type(item) == "message"
+
+
+def _asked(call: Item) -> str:
+    """Return what a call asks for, the same for the same arguments."""
+    arguments = as_text(call.get("arguments"))
+    return json_digest([call.get("name"), parse_json_object(arguments) or arguments])
 
 
 def _lacks_call_id(item: Item) -> bool:

@@ -698,10 +698,12 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 class TextOutputs(RowRepair):
     """Of the results of tools the words alone are sent; a message shows their images.
 
-    Templates that take questions and answers in turn want no such message.
+    Templates that take questions and answers in turn want no such message. Where a
+    server takes files as results, these stay.
     """
 
     shows_images: bool = True
+    keeps_files: bool = False
 
     @property
     def message(self) -> str:
@@ -718,7 +720,9 @@ class TextOutputs(RowRepair):
     def applies(self, sent: SentRequest) -> bool:
         if self.shows_images:
             return self.apply(sent.payload) != sent.payload
-        return TextOutputs() in sent.repairs
+        asked = dict(sent.asked)
+        is_shown = any(change in sent.repairs for change in _SHOWN_AFTER_OUTPUTS)
+        return is_shown and TextOutputs().apply(asked) != asked
 
     def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
         changed: list[NamedItem] = []
@@ -741,8 +745,14 @@ class TextOutputs(RowRepair):
                     parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
                 else:
                     parts.append(part)
-            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+            result = {**item, "output": parts}
+            if not (self.keeps_files and has_media(result)):
+                result = plain_item(result)
+            changed.append(NamedItem(name, result))
         return changed[:-1]
+
+
+_SHOWN_AFTER_OUTPUTS = (TextOutputs(), TextOutputs(keeps_files=True))
 
 
 _NO_ROW = NamedItem("", {})
@@ -919,7 +929,7 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    for change in (_JOIN, TextOutputs(shows_images=False), TextOutputs()):
+    for change in (_JOIN, TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS):
         if change in repairs:
             rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}

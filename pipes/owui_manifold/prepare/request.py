@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import NamedTuple
 
-from manifold.learning import has_fields_of, repair_scope
+from manifold.learning import has_fields_of, known_repairs
 from manifold.models import completion_window, cost_of_request
 from manifold.preparation import OfferedTools, build_fields, offer_tools
 from manifold.request_settings import settings_of_valves
@@ -237,5 +237,5 @@ def is_as_configured(prepared: Prepared) -> bool:
 
 def learned_repairs(call: Call, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    scope = repair_scope(call.endpoint, model, call.caller.user_id)
-    return call.memory.repairs.repairs(scope)
+    memory = call.memory.repairs
+    return known_repairs(memory, call.endpoint, model, call.caller.user_id)

@@ -22,6 +22,7 @@ from upstream.odd_streams import (
     CALLS,
     CITY,
     FOLDER,
+    GATEWAY_RUN,
     LATE_ENDS,
     OTHERS,
     SERVER_RUN,
@@ -316,6 +317,68 @@ async def test_function_that_the_server_ran_has_its_output_already(
     assert (told.called, len(told.sent), told.text) == ([], 1, ANSWER)
 
 
+async def test_answer_goes_on_after_calls_that_a_gateway_made(runs: Runs) -> None:
+    """LiteLLM says that it is complete before it says what they returned."""
+    told = await told_by(runs, sending(GATEWAY_RUN))
+
+    [output] = told.of(ToolOutput)
+    assert output.item["output"] == "rain"
+    assert (told.called, len(told.sent), told.text) == ([], 1, ANSWER)
+    assert told.kind == "completed"
+    assert [usage.total for usage in told.end.usages] == [61]
+
+
+async def test_gateway_that_never_goes_on_has_broken(runs: Runs) -> None:
+    begun = stream_of(GATEWAY_RUN).partition(b'data: {"type": "response.created"')
+    came = begun[2].partition(b'data: {"type": "response.created"')[0]
+    told = await told_by(runs, streaming(begun[1] + came))
+    assert (told.kind, told.called, len(told.sent)) == ("cut", [], 1)
+
+
+ECHO = [wire.call_item("echo", '{"n": 1}', at=at) for at in range(2)]
+MADE = {"type": "mcp_call", "server_label": "demo", "name": "echo"}
+MADE_ITEMS: list[Item] = [
+    {**MADE, "id": "mcp_1", "arguments": '{"n":1}', "output": "one", "error": None},
+    {**MADE, "id": "mcp_2", "arguments": '{"n":1}', "output": None, "error": "Late."},
+]
+RAIN = wire.message("Rain.", at=9)
+
+
+@pytest.mark.parametrize("has_snapshot", [True, False])
+async def test_remote_calls_that_stand_for_functions_are_their_outputs(
+    has_snapshot: bool, runs: Runs
+) -> None:
+    """Each of one, also where the snapshot has them in place of the functions."""
+    made = [
+        event
+        for at, item in enumerate(MADE_ITEMS, start=2)
+        for event in (
+            wire.added({**item, "output": None}, at=at),
+            wire.done(item, at=at),
+        )
+    ]
+    begun = [wire.done(item, at=at) for at, item in enumerate(ECHO)]
+    snapshot = [*MADE_ITEMS, RAIN[-1]["item"]] if has_snapshot else []
+    events = [*begun, *made, *RAIN, wire.completed(*snapshot)]
+
+    told = await told_by(runs, streaming(wire.on_the_wire(*events)))
+
+    outputs = told.of(ToolOutput)
+    assert [(o.item["call_id"], o.item["output"], o.failed) for o in outputs] == [
+        ("call_0", "one", False),
+        ("call_1", "Error: Late.", True),
+    ]
+    assert [item["type"] for item in told.output].count("mcp_call") == 0
+    assert (told.called, len(told.sent), told.text) == ([], 1, "Rain.")
+
+
+async def test_tool_that_nobody_has_is_told_to_the_model(runs: Runs) -> None:
+    """No more of the answer comes, so it was no gateway's."""
+    unknown = wire.on_the_wire(wire.done(ECHO[0]), wire.completed(ECHO[0]))
+    told = await told_by(runs, streaming(unknown), LAST)
+    assert "no tool named echo" in told.sent[1]["input"][-1]["output"]
+
+
 @pytest.mark.parametrize("is_first", [True, False])
 async def test_our_call_beside_one_that_the_server_ran(
     is_first: bool, runs: Runs
@@ -405,6 +468,26 @@ async def test_mark_of_the_end_completes_what_has_ended(
     marked = end(wire.on_the_wire(*answer) + MARK)
     told = await told_by(runs, marked, LAST if calls else marked)
     assert (told.kind, len(told.called)) == (kind, calls)
+
+
+@pytest.mark.parametrize(
+    ("answer", "end", "kind"),
+    [
+        (wire.function_call("get_weather", CITY), streaming, "completed"),
+        (wire.function_call("get_weather", CITY)[:-1], streaming, "cut"),
+        (wire.function_call("get_weather", CITY), breaking, "cut"),
+        # A call may have been to follow.
+        (wire.message("Rain."), streaming, "cut"),
+    ],
+    ids=["call", "open call", "it breaks", "message"],
+)
+async def test_call_that_has_ended_needs_no_mark(
+    answer: wire.Events, end: Callable[[bytes], Answerer], kind: str, runs: Runs
+) -> None:
+    """OpenRouter may end a stream after the last item; nothing is lost by the call."""
+    ended = end(wire.on_the_wire(*answer))
+    told = await told_by(runs, ended, LAST if kind == "completed" else ended)
+    assert (told.kind, len(told.called)) == (kind, kind == "completed")
 
 
 @pytest.mark.parametrize("begun", [wire.message("Rain.")[:4], []])

@@ -921,13 +921,32 @@ def test_images_of_tools_follow_their_results(other: Repair) -> None:
     assert plain == [*left[:3], *bare]
 
 
-def test_template_that_takes_turns_gets_no_images_of_tools() -> None:
+def test_files_of_tools_stay_where_only_their_images_follow() -> None:
+    """At a server that has refused neither; when it does, the words alone are left."""
+    seen = {**output("a"), "output": [IMAGE, FILE]}
+    asked = body(input=[HI, call("a"), seen])
+    follows = {"type": "input_text", "text": "[An image: it follows the results.]"}
+    shown = {"type": "message", "role": "user", "content": [RETURNED, IMAGE]}
+    usual = TextOutputs(keeps_files=True)
+    kept = {**seen, "output": [follows, FILE]}
+    assert repair_request(asked, [usual])["input"] == [HI, call("a"), kept, shown]
+    assert TextOutputs().applies(sent_request(asked, [usual]))
+    words = {**seen, "output": f"{follows['text']}\n{GONE}"}
+    both = repair_request(asked, [usual, TextOutputs()])["input"]
+    assert both == [HI, call("a"), words, shown]
+    alone = {**seen, "output": [FILE]}
+    assert repair_request(body(input=[alone]), [usual])["input"] == [alone]
+
+
+@pytest.mark.parametrize("shown", [TextOutputs(), TextOutputs(keeps_files=True)])
+def test_template_that_takes_turns_gets_no_images_of_tools(shown: TextOutputs) -> None:
     seen = {**output("a"), "output": [IMAGE]}
     asked = body(input=[HI, call("a"), seen])
     hidden = TextOutputs(shows_images=False)
     assert not hidden.applies(sent_request(asked, []))
-    assert hidden.applies(sent_request(asked, [TextOutputs()]))
-    left = repair_request(asked, [TextOutputs(), hidden])["input"]
+    assert not hidden.applies(sent_request(body(input=[HI]), [shown]))
+    assert hidden.applies(sent_request(asked, [shown]))
+    left = repair_request(asked, [shown, hidden])["input"]
     assert left == [HI, call("a"), {**seen, "output": GONE}]
 
 

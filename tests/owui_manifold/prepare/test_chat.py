@@ -361,7 +361,7 @@ async def test_earlier_refusal_holds_for_chats_and_tasks() -> None:
     sent = (await build_chat_request(asked)).request.payload()
 
     assert "stream" not in sent
-    assert list((await build_task_request(asked)).request.repairs) == learned
+    assert set(learned) < set((await build_task_request(asked)).request.repairs)
 
 
 async def test_valves_say_where_to_and_how_long() -> None:
