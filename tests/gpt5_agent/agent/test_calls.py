@@ -22,13 +22,13 @@ CITY = {"city": "Bern"}
 
 
 def test_approval_of_a_call_counts_once() -> None:
-    approval = compute_confirmation_id("call_1", "ask_weather", CITY)
     own = OwnToolSettings(
         tools=(WeatherTool("ask_weather"),),
         approver=Approver([("ask_*", "ask")], "auto"),
         asks_in_chat=True,
     )
     asked = question(own=own)
+    approval = compute_confirmation_id("call_1", "ask_weather", CITY, asked.sign)
     earlier = EarlierRounds(answers={approval: "once"})
     prepared = prepare_run(asked)._replace(earlier_rounds=earlier)
     approver = ChatJudge(asked, prepared).toolset.approver
@@ -43,6 +43,24 @@ def test_approval_of_a_call_counts_once() -> None:
 
     allowed = [why is None for why in asyncio.run(refusals())]
     assert allowed == [False, False, True, False]
+
+
+def test_server_foresees_no_reference_of_a_call() -> None:
+    """It could show another call with it, in front of the one that needs the approval."""
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")]),
+        asks_in_chat=True,
+    )
+    asked = question(own=own)
+    judge = ChatJudge(asked, prepare_run(asked))
+
+    asyncio.run(judge.judge([calls("ask_weather")]))
+
+    [request] = judge.requests
+    foreseen = compute_confirmation_id("call_1", "ask_weather", CITY)
+    signed = compute_confirmation_id("call_1", "ask_weather", CITY, asked.sign)
+    assert request.confirmation_id == signed != foreseen
 
 
 async def allow(asked: Sequence[AskedCall]) -> list[bool]:
@@ -165,13 +183,13 @@ def test_rule_holds_for_the_tool_that_another_one_passes_a_call_to() -> None:
 
 @pytest.mark.parametrize("decision", ["chat", "once"])
 def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None:
-    approval = compute_confirmation_id("call_1", "ask_weather", CITY)
     own = OwnToolSettings(
         tools=(WeatherTool("ask_weather"),),
         approver=Approver([("ask_*", "ask")]),
         asks_in_chat=True,
     )
     asked = question(own=own, chat="user/chat")
+    approval = compute_confirmation_id("call_1", "ask_weather", CITY, asked.sign)
     earlier = EarlierRounds(
         answers={approval: decision}, signed_calls=(calls("ask_weather"),)
     )
