@@ -340,6 +340,7 @@ def read_api_error(wire: object) -> ApiError:
     raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
         raw = as_text(value_at(wire, "metadata", "raw"))
+    raw = raw[:_MAX_READ_WORDS]
     param = _read_error_word(fields.get("param"))
     reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
@@ -382,6 +383,8 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
+_MAX_READ_WORDS = 1024 * 1024
+"""Characters that are read, as of a refusal. An event of a stream may have many more."""
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
@@ -395,7 +398,7 @@ def _without_words_in_front(fields: JsonObject) -> JsonObject:
     """Return the fields of an error, with a server's own words as the `message`."""
     message = ""
     for key in _KEYS_OF_WORDS:
-        message = message or as_text(fields.get(key))
+        message = message or as_text(fields.get(key))[:_MAX_READ_WORDS]
     front = _WORDS_IN_FRONT.match(message)
     if front is None:
         return {**fields, "message": message}

@@ -143,6 +143,7 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
+    value = int(value) if isinstance(value, bool) else value  # 1, as pydantic reads it
     try:
         number = float(str(value).strip())
         clamped = min(max(number, least), most)

@@ -148,6 +148,18 @@ class KnownRows(list[UsageRow]):
     def __init__(self, user_id: str) -> None:
         super().__init__()
         self.user_id = user_id
+        self._places: dict[tuple[str, str], int] = {}
+
+    def take(self, row: UsageRow) -> None:
+        """Take what another answer had: all of a model and a day is one row.
+
+        Each of many answers at once would else keep, and add up, the rows of all.
+        """
+        place = self._places.setdefault((row.day, row.model), len(self))
+        if place < len(self):
+            self[place] = _added(self[place], row)
+        else:
+            self.append(row)
 
 
 _Rows = dict[tuple[str, str, str], tuple[UsageRow, Purchases]]
@@ -183,7 +195,7 @@ class UsageTable:
         for known in [*self._known.values()]:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
-                known.append(row)
+                known.take(row)
         # A database refuses some characters and long keys, and with the row all that is
         # written with it. Another server names its models as it likes.
         storable = well_formed(row.model[:_LONGEST_MODEL]).replace("\0", "?")
@@ -374,10 +386,15 @@ def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
     key = (row.user_id, row.day, row.model)
     if key in rows:
         earlier, earlier_bought = rows.pop(key)
-        counts = {name: getattr(earlier, name) + getattr(row, name) for name in _COUNTS}
-        row = row._replace(**counts)
+        row = _added(earlier, row)
         bought = sum_purchases((earlier_bought, bought))
     rows[key] = row, bought
+
+
+def _added(earlier: UsageRow, row: UsageRow) -> UsageRow:
+    """Return a row with the counts of an earlier one of the same key."""
+    counts = {name: getattr(earlier, name) + getattr(row, name) for name in _COUNTS}
+    return row._replace(**counts)
 
 
 _LOST_RACES = ("IntegrityError", "ProgrammingError")

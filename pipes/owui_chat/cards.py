@@ -40,12 +40,14 @@ _FILE_TOKEN = "{HTML_FILE_ID_"
 """What follows the first brace of `{{HTML_FILE_ID_1a}}`, of which the page makes a file."""
 _FORGED_CARD = re.compile(
     rf"<(?={_FILE_CARD}"
-    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))"
+    r"|details(?:\Z"
+    rf"|{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}})))"
     rf"|\{{(?={re.escape(_FILE_TOKEN)})",
     re.IGNORECASE,
 )
 """No usual tag is longer, or has another in itself, where the page may find the type. At the
-end of a text is one that goes on so in what is held back."""
+end of a text is one that goes on so in what is held back, or in the next message: a
+channel draws all of an answer as one text, with a line feed between two messages."""
 _BEGUN_CARD = (
     rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
     rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"

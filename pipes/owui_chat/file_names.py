@@ -13,8 +13,10 @@ import re
 from collections.abc import Mapping
 
 _MAX_FILE_NAME = 200
-"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
+"""Characters of a foreign name that are read."""
 _MAX_ENDING = 20
+_MAX_BYTES = 200
+"""Of a stored name: the host puts 37 in front, and its file system takes 255."""
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 INERT_TYPES: Mapping[str, str] = {
@@ -129,6 +131,10 @@ def stored_name(name: str) -> tuple[str, str]:
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
+    surplus = len(base.encode()) - _MAX_BYTES
+    if surplus > 0:  # letters may have four bytes
+        head = base[:-_MAX_ENDING].encode()[:-surplus].decode(errors="ignore")
+        base = head + base[-_MAX_ENDING:]
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in INERT_TYPES:
         return base, INERT_TYPES[ending]

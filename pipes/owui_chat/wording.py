@@ -64,6 +64,14 @@ def _as_entity(mark: re.Match[str]) -> str:
     return f"&#{ord(mark[0])};"
 
 
+def code_block(text: str, language: str = "") -> str:
+    """Return a text as a block of code in Markdown, which it cannot end."""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence_length = max(3, longest_run + 1)
+    fence = "`" * fence_length
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
 def value_with_escapes(value: Any) -> Any:
     """Return a JSON value whose texts have such escapes; they keep their lines and tabs.
 

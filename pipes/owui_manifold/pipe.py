@@ -41,6 +41,7 @@ from owui_chat.render.client_errors import ending_status, exception_status
 from owui_chat.render.completions import ChunkRenderer, completion_text, has_failed
 from owui_chat.render.hosted import HostedItems
 from owui_chat.render.native import NativeRenderer
+from owui_chat.wording import code_block
 from owui_manifold.call.checking import calls_to_each_endpoint, check_call
 from owui_manifold.call.config import read_config
 from owui_manifold.call.context import (
@@ -210,7 +211,10 @@ class Pipe:
             stored.cancel()
         shows_log = call.config.shows_log and caller.reads_reasons
         if failed and shows_log and caller.has_page:
-            yield source_chunk("Log of this answer", call.log.text())
+            # The page draws Markdown there, and servers and tools write in the log.
+            yield source_chunk(
+                "Log of this answer", code_block(call.log.text(), "text")
+            )
         if not has_waited:
             await _wait_to_store(caller)
 

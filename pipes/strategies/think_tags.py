@@ -4,7 +4,9 @@ A tag in backticks is plain text. A thought that is never closed ends with the t
 """
 
 import re
-from itertools import groupby
+from bisect import bisect
+from collections.abc import Callable
+from itertools import chain, groupby
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -70,3 +72,36 @@ def answer_text(text: str) -> str:
     if not any(span.is_thought for span in spans):
         return text
     return "".join(span.text for span in spans if not span.is_thought).lstrip()
+
+
+def answer_place_finder(text: str) -> Callable[[int], int]:
+    """Return what finds a place of a text again in its answer, without its thoughts."""
+    answer = answer_text(text)
+    if answer == text:
+        return lambda place: place
+    starts: list[int] = []
+    ends: list[int] = []
+    befores: list[int] = []
+    """Of each piece outside of think tags: where it begins and ends, and how many
+    characters the pieces before it have."""
+    start = before = 0
+    is_thought = False
+    for tag in chain(_TAG.finditer(text), [None]):
+        end = tag.start() if tag else len(text)
+        if not is_thought:
+            starts.append(start)
+            ends.append(end)
+            befores.append(before)
+            before += end - start
+        if tag:
+            start = tag.end()
+            is_thought = not tag[1]
+    blank = before - len(answer)
+
+    def find(place: int) -> int:
+        """Return the place in the answer; that of a thought is where the answer goes on."""
+        piece = bisect(starts, place) - 1
+        inside = min(place, ends[piece]) - starts[piece]
+        return max(0, befores[piece] + inside - blank)
+
+    return find

@@ -40,7 +40,13 @@ from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone, R
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited
 from strategies.shown_parts import ShownPart, announcement
-from strategies.think_tags import TextSpan, ThinkTagParser, answer_text, parse_spans
+from strategies.think_tags import (
+    TextSpan,
+    ThinkTagParser,
+    answer_place_finder,
+    answer_text,
+    parse_spans,
+)
 
 
 class IntermediateTexts:
@@ -472,9 +478,8 @@ def _answer_part(part: Item) -> Item:
     text = as_text(part.get("text"))
     if not text:
         return part
-    # A place moves by the characters of the thoughts before it.
     answer = {**part, "text": answer_text(text)}
-    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
+    return move_annotations(answer, answer_place_finder(text))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:

@@ -594,3 +594,11 @@ def test_few_ends_of_a_printed_body_are_tried() -> None:
     text = "Error code: 400 - {'error': {'a': 'b " + "}} " * 1_000
     read_api_error({"error": {"message": text}})  # compiles its patterns
     assert count_work(lambda: read_api_error({"error": {"message": text}})) < 2_000
+
+
+@pytest.mark.parametrize("fields", ["message", "detail", "metadata"])
+def test_words_of_an_error_have_an_end(fields: str) -> None:
+    """An event may have 64 MB of rows, in the time of which nobody else is answered."""
+    words = "3 validation errors:\n" + "a" * 2_000_000
+    value: object = {"raw": words} if fields == "metadata" else words
+    assert len(read_api_error({"error": {fields: value}}).message) <= 1024 * 1024

@@ -52,6 +52,18 @@ async def test_both_versions_count_in_one_table(database: UsageDatabase) -> None
     assert table.problem == ""
 
 
+@pytest.mark.usefixtures("database")
+async def test_answer_keeps_one_row_of_a_model_that_others_use() -> None:
+    """Of many answers at once each would keep, and add up, the rows of all."""
+    table = UsageTable()
+    known = await table.user_rows("u", "2026")
+    for number in range(100):
+        table.add(ROW._replace(model=f"m{number % 2}"))
+
+    assert [row.requests for row in known] == [50, 50]
+    await table.flush()
+
+
 async def test_purchases_are_added_up_by_day(database: UsageDatabase) -> None:
     table = UsageTable()
     table.add(ROW, BOUGHT)

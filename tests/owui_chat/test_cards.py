@@ -52,7 +52,6 @@ TEXTS = [
     "<",
     "<detai",
     "The <details> and <b>",
-    "<details",
     "a < b && c[1] > d; &lt;details open&gt; &amp; {{ x }}, Vec<&str> [1]",
     "> <details>\n> <summary>More</summary>",
 ]
@@ -159,3 +158,14 @@ def test_parts_of_a_message_make_no_card() -> None:
     [ended] = Citations().feed(ItemDone(0, item))
     assert isinstance(ended, ItemDone)
     assert not DRAWN.search(ended.shown)
+
+
+@pytest.mark.parametrize("begun", ["<details", "<details>\n&lt;details"])
+def test_messages_of_an_answer_make_no_card(begun: str) -> None:
+    """A channel draws them as one text, with a line feed in between."""
+    texts = [begun, 'type="tool_calls">']
+    answers = [grown(message("m", text), "text", text, 1) for text in texts]
+
+    assert draws_a_card("\n".join(texts))
+    for shown in zip(*answers, strict=True):
+        assert not draws_a_card("\n".join(shown))

@@ -56,6 +56,7 @@ def test_no_name_is_one_that_a_browser_runs() -> None:
         ("a\nb\u2028c.csv", "a_b_c.csv", "text/csv"),
         ("plan\u202egpj.zip", "plan_gpj.zip", "application/zip"),
         ("a.png\r", "a.png_.bin", "application/octet-stream"),
+        ("報" * 100 + "告.csv", "報" * 64 + "告.csv", "text/csv"),
         ("報告\u3000二.pdf", "報告\u3000二.pdf", "application/pdf"),
         ("می\u200cخواهم.pdf", "می\u200cخواهم.pdf", "application/pdf"),
     ],

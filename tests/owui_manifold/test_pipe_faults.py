@@ -100,6 +100,7 @@ async def test_administrator_sees_the_log_of_a_failure(
     assert source["source"] == {"name": "Log of this answer"}
     assert source["metadata"] == [{"source": "Log of this answer"}]
     [log] = source["document"]
+    assert log.startswith("```text\n")  # servers and tools write in it, maybe Markdown
     assert "WARNING" in log
     for secret in ("diary", valves.get("API_KEY") or desk.sim.api_key):
         assert secret not in log

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from measures.work_count import count_work
 from openai_responses.items import Item, item_type, message_text
 from openai_responses.loop.events import ResponseDone, RunDone, RunEvent
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -245,3 +246,15 @@ def test_an_interrupted_message_loses_nothing(text: str) -> None:
     is_thought = text.startswith("<think>")
     assert len(ended) == is_thought
     assert len(added) == 1 + is_thought
+
+
+def test_places_of_citations_take_linear_work() -> None:
+    """A server chooses how many there are, and how long the text is."""
+
+    def work_of(many: int) -> int:
+        item = message("1", "<think>Hm.</think> It rains. " * many)
+        cited = {"type": "file_citation", "index": many}
+        item["content"][0]["annotations"] = [cited] * many
+        return count_work(lambda: shown([item]))
+
+    assert work_of(200) < 2.5 * work_of(100)

@@ -61,7 +61,9 @@ class ChatJudge:
         for call in earlier.signed_calls:
             resolved = self._resolve_for_rules(self._offered.with_own_name(call))
             with suppress(ValueError):
-                asked = build_confirmation_request(resolved, chat=self._chat)
+                asked = build_confirmation_request(
+                    resolved, chat=self._chat, sign=self._sign
+                )
                 decision = self._decisions.get(asked.confirmation_id)
                 if asked.coverage and decision == "chat":
                     permission = compute_permission(
@@ -109,7 +111,9 @@ class ChatJudge:
         requests: list[ToolCallRequested] = []
         for call in resolved_calls:
             if self._own_tools.asks_in_chat and self._lacks_approval(call):
-                request = build_confirmation_request(call, chat=self._chat)
+                request = build_confirmation_request(
+                    call, chat=self._chat, sign=self._sign
+                )
                 if request.confirmation_id not in self._decisions:
                     requests.append(request)
         if requests:
@@ -170,7 +174,9 @@ class ChatJudge:
             if self._is_permitted(name, arguments):
                 is_allowed = True
             elif self._own_tools.asks_in_chat:
-                confirmation = compute_confirmation_id(call.call_id, name, arguments)
+                confirmation = compute_confirmation_id(
+                    call.call_id, name, arguments, self._sign
+                )
                 decision = self._decisions.pop(confirmation, "deny")  # it counts once
                 is_allowed = decision != "deny"
             else:

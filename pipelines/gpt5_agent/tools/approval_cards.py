@@ -8,11 +8,10 @@ to anybody: the model is told to split it.
 """
 
 import json
-import re
 from typing import Any
 
 from gpt5_agent.events import ToolCallRequested
-from owui_chat.wording import with_escapes
+from owui_chat.wording import code_block, with_escapes
 
 ALLOW_LABEL = "Allow"
 ALLOW_CHAT_LABEL = "Allow for this chat"
@@ -70,14 +69,6 @@ def is_too_long_to_show(request: ToolCallRequested) -> bool:
     if not _fits_card(_reference_text(request)):  # the name is that long
         return True
     return len(_call_as_text(request)) > _MAX_BLOCK_CHARACTERS
-
-
-def code_block(text: str, language: str = "") -> str:
-    """Return a text as a block of code in Markdown, which it cannot end."""
-    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence_length = max(3, longest_run + 1)
-    fence = "`" * fence_length
-    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def one_line_json(value: object) -> str:

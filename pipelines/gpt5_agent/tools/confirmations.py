@@ -123,9 +123,17 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of an approval of a call; its scope is a call's id or a chat."""
+def compute_confirmation_id(
+    scope: str, name: str, arguments: Mapping[str, Any], sign: _SignIds | None = None
+) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat.
+
+    A model's server that knew it could show another call under the same reference, in
+    front of the one that needs the approval. With `sign` nobody can foresee it.
+    """
     call = [scope, name, _without_nulls(arguments)]
+    if sign:
+        return sign(call, True)
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -141,11 +149,13 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
     return compute_confirmation_id(chat, name, {**named, **target})
 
 
-def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
+def build_confirmation_request(
+    call: Item, *, chat: str = "", sign: _SignIds | None = None
+) -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
     name = str(call["name"])
     arguments = parse_arguments(call)
-    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments, sign)
     warning = find_security_warning(name)
     coverage = ""
     if chat:

@@ -14,14 +14,13 @@ from typing import Any, NamedTuple
 
 from gpt5_agent.pictures import MAX_SEEN_CHARACTERS, MAX_SEEN_IMAGES
 from gpt5_agent.ports import HostFileError, StoreFile, Tool
-from gpt5_agent.tools.approval_cards import code_block
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from openai_responses.json_input import as_list, as_mapping
 from openai_responses.loop.tools import ToolResult
 from owui_chat.file_names import shorten_name
 from owui_chat.files import MAX_TOOL_FILE_BYTES
-from owui_chat.wording import as_plain_markdown
+from owui_chat.wording import as_plain_markdown, code_block
 
 _MAX_FILES = 10
 """Of one call; each is an upload."""

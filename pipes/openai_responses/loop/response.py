@@ -206,9 +206,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_lengths: dict[int, int] = {}
+        self._ended_texts: dict[int, tuple[int, str]] = {}
         """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison."""
+        have no more, and need no comparison. And what messages say."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -453,7 +453,7 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            was = message_text(ended).strip()
+            _, was = self._ended_texts[position]
             now = message_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
@@ -594,7 +594,8 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+        length, _ = self._ended_texts[position]
+        if item is not None and _text_length(item) <= length:
             return []
         ended = self._ended[position]
         known = dict(_telling_texts(ended))
@@ -636,7 +637,8 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        self._ended_lengths[position] = _text_length(item)
+        said = message_text(item).strip() if item_type(item) == "message" else ""
+        self._ended_texts[position] = (_text_length(item), said)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -849,8 +851,9 @@ def _in_api_form(item: Item) -> Item:
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
-    if not isinstance(api_item.get("arguments", ""), str):
-        api_item["arguments"] = json_text(api_item["arguments"])
+    for field in ("arguments", "input"):
+        if not isinstance(api_item.get(field, ""), str):
+            api_item[field] = json_text(api_item[field])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
         api_item["name"] = name.partition("<|")[0].strip() or name.strip()

@@ -15,6 +15,7 @@ from openai_responses.items import has_web_scheme
 from openai_responses.json_input import JsonObject, value_at
 from openai_responses.loop.events import RunDone
 from openai_responses.models.usage import Cost
+from owui_chat.cards import without_cards
 
 Chunk = dict[str, Any]
 Chunks = Iterator[Chunk]
@@ -151,13 +152,13 @@ def source_data(name: str, text: str, url: str = "") -> Chunk:
     """Return a source in the host's form; its address, if any, is what it leads to.
 
     Only addresses of the web are links of the page: whoever shares a model may write the
-    context of its agent.
+    context of its agent, which draws no cards, either.
     """
     url = url if has_web_scheme(url) else ""
     source = {"name": name, "url": url} if url else {"name": name}
     # `[1]` in a text refers to the first distinct value of this key.
     metadata = [{"source": url or name}]
-    return {"source": source, "document": [text], "metadata": metadata}
+    return {"source": source, "document": [without_cards(text)], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:

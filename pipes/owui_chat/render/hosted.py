@@ -41,7 +41,7 @@ from owui_chat.cards import certain_length, without_cards
 from owui_chat.citations import HoldbackBuffer, strip_tracking
 from owui_chat.code import code_host_item, replay_code
 from owui_chat.render.chunks import Chunks, host_event, status_chunk
-from owui_chat.render.items import OutputItems, output_host_item
+from owui_chat.render.items import OutputItems, output_host_item, shown_fields
 from owui_chat.wording import plural
 
 
@@ -202,18 +202,24 @@ class _SearchHostItem(_HostedItem):
 
 def _search_host_item(item: Item) -> Item:
     """Return a search without results and sources: the host would store them in vain."""
-    shown = {
-        name: value
-        for name, value in item.items()
-        if name != "results" and value is not None
-    }
+    shown = shown_fields(item)
+    queries = search_queries(item)
     action = item.get("action")
     if isinstance(action, dict):
-        done = {name: value for name, value in action.items() if name != "sources"}
-        if isinstance(done.get("url"), str):
-            done["url"] = strip_tracking(done["url"])
+        done: Item = {
+            name: strip_tracking(action[name])
+            for name in _FIELDS_OF_ACTION
+            if as_text(action.get(name))
+        }
+        if "queries" in action:
+            done["queries"] = queries
         shown["action"] = done
+    elif queries:
+        shown["queries"] = queries
     return shown
+
+
+_FIELDS_OF_ACTION = ("type", "query", "url", "pattern")
 
 
 _UNKNOWN_OUTCOME = (

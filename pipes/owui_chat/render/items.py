@@ -51,7 +51,7 @@ def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
     # The host makes a call that has `approved` without asking, and asks about one that is
     # `pending` (utils/tool_approval.py:110 of 0.12.4): neither is the server's to say.
-    shown = _shown_fields(item)
+    shown = shown_fields(item)
     # A call without a status of `completed`, `failed` or `rejected` is left out of the
     # next turn (utils/misc.py:394 of 0.12.4).
     if shown.get("status") not in _STATUSES_OF_A_CALL:
@@ -89,13 +89,12 @@ def output_host_item(event: ToolOutput) -> Item:
 
 def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_shown_fields(item), "status": "in_progress"}
+    begun = {**shown_fields(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [text_part("text", "")]}
         case "reasoning":
             begun |= {"summary": []}
-            begun.pop("content", None)
         case "function_call" | "custom_tool_call":
             begun = {**call_host_item(begun), "arguments": ""}
     return begun
@@ -104,35 +103,36 @@ def begun_host_item(item: Item) -> Item:
 def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
-        **_shown_fields(item),
+        "status": "completed",
+        **shown_fields(item),
         "type": "message",
         "role": "assistant",
-        "status": item.get("status") or "completed",
         "content": [text_part("text", text)],
     }
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_shown_fields(item), "status": "completed", "duration": seconds}
+    shown = {**shown_fields(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
+        if item.get(key) is not None:
+            parts = [part for part in content_parts(item[key]) if part_text(part)]
             text = without_cards("\n\n".join(part_text(part) for part in parts))
-            shown[key] = [{**parts[0], "text": text}]
+            shown[key] = [{**parts[0], "text": text}] if parts else []
     return shown
 
 
-def _shown_fields(item: Item) -> Item:
-    """Return the fields of an item that the page and the host need."""
+def shown_fields(item: Item) -> Item:
+    """Return the texts of an item that the page and the host need."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others. It
     # sends some fields of a server to the next model, which the page does not show
-    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4).
-    return {name: item[name] for name in _SHOWN_FIELDS if item.get(name) is not None}
+    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4). A value of another
+    # type than they expect breaks the page, or each later question of the chat.
+    return {name: item[name] for name in _SHOWN_FIELDS if as_text(item.get(name))}
 
 
 _SHOWN_FIELDS = (
-    *("type", "id", "status", "role", "phase", "content", "summary"),
+    *("type", "id", "status", "role", "phase"),
     *("call_id", "name", "arguments", "input"),
 )
 INVISIBLE_TYPE = "openai_responses:end"

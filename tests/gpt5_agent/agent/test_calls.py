@@ -19,16 +19,16 @@ from gpt5_agent.tools.confirmations import (
 from openai_responses.loop.tools import Approval, Approver, AskedCall
 
 CITY = {"city": "Bern"}
-ASKING = OwnToolSettings(
-    tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
-    approver=Approver([("ask_*", "ask")]),
-    asks_in_chat=True,
-)
 
 
 def test_approval_of_a_call_counts_once() -> None:
-    approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    asked = question(own=ASKING)
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")], "auto"),
+        asks_in_chat=True,
+    )
+    asked = question(own=own)
+    approval = compute_confirmation_id("call_1", "ask_weather", CITY, asked.sign)
     earlier = EarlierRounds(answers={approval: "once"})
     prepared = prepare_run(asked)._replace(earlier_rounds=earlier)
     approver = ChatJudge(asked, prepared).toolset.approver
@@ -45,7 +45,26 @@ def test_approval_of_a_call_counts_once() -> None:
     assert allowed == [False, False, True, False]
 
 
+def test_server_foresees_no_reference_of_a_call() -> None:
+    """It could show another call with it, in front of the one that needs the approval."""
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")]),
+        asks_in_chat=True,
+    )
+    asked = question(own=own)
+    judge = ChatJudge(asked, prepare_run(asked))
+
+    asyncio.run(judge.judge([calls("ask_weather")]))
+
+    [request] = judge.requests
+    foreseen = compute_confirmation_id("call_1", "ask_weather", CITY)
+    signed = compute_confirmation_id("call_1", "ask_weather", CITY, asked.sign)
+    assert request.confirmation_id == signed != foreseen
+
+
 async def allow(asked: Sequence[AskedCall]) -> list[bool]:
+    """A person in front of a terminal, who allows everything."""
     return [True for _ in asked]
 
 
@@ -130,9 +149,14 @@ def test_calls_wait_only_where_one_may_need_a_yes(
 def test_yes_for_a_chat_is_about_one_tool_in_it(
     name: str, chat: str, city: str, *, is_allowed: bool
 ) -> None:
-    given = question(own=ASKING, chat="user/chat").caller.workspace
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
+        approver=Approver([("ask_*", "ask")], "auto"),
+        asks_in_chat=True,
+    )
+    given = question(own=own, chat="user/chat").caller.workspace
     permission = compute_permission(given, "ask_weather", CITY)
-    asked = question(own=ASKING, chat=chat)
+    asked = question(own=own, chat=chat)
     prepared = prepare_run(asked)._replace(permissions=frozenset({permission}))
     approver = ChatJudge(asked, prepared).toolset.approver
 
@@ -159,8 +183,13 @@ def test_rule_holds_for_the_tool_that_another_one_passes_a_call_to() -> None:
 
 @pytest.mark.parametrize("decision", ["chat", "once"])
 def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None:
-    approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    asked = question(own=ASKING, chat="user/chat")
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")]),
+        asks_in_chat=True,
+    )
+    asked = question(own=own, chat="user/chat")
+    approval = compute_confirmation_id("call_1", "ask_weather", CITY, asked.sign)
     earlier = EarlierRounds(
         answers={approval: decision}, signed_calls=(calls("ask_weather"),)
     )

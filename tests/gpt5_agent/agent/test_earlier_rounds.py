@@ -694,8 +694,9 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
 def test_question_of_the_servers_is_no_approval(chat_of: ChatMaker) -> None:
     """It has the ids of an approval, and asks for something else on its card."""
     tool = WeatherTool("ask_weather")
+    sign = chat_of([SAID]).asked.sign
     harmless = {
-        "id": compute_confirmation_id("call_30", "ask_weather", {"city": "Bern"}),
+        "id": compute_confirmation_id("call_30", "ask_weather", {"city": "Bern"}, sign),
         "question": "May the answer have a table?",
         "options": [{"label": "Allow"}, {"label": "Deny"}],
     }
@@ -868,10 +869,11 @@ def test_two_calls_of_one_question_have_two_references(asking: ChatMaker) -> Non
     cities = ["Bern " * 200, "Rome " * 200]
     numbers = dict[str, int]()
     pair: list[Item] = []
+    sign = asking([SAID]).asked.sign
     for number in range(100_000):
         first, second = [calls("ask_weather", number, city) for city in cities]
         references = [
-            build_confirmation_request(call).confirmation_id[:4]
+            build_confirmation_request(call, sign=sign).confirmation_id[:4]
             for call in (first, second)
         ]
         if references[1] in numbers:

@@ -11,6 +11,7 @@ from openai_responses.loop.repeated_messages import without_repetitions
 from openai_responses.loop.response import ResponseState
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import (
+    NO_INDEX,
     EventStreamDecoder,
     FinalResponse,
     ItemAdded,
@@ -290,6 +291,15 @@ def test_arguments_that_hold_no_object_stay(text: str) -> None:
     """The model is told that they are none, and reads what it wrote."""
     [call] = output_of(*wire.function_call("look", text), wire.ended("completed"))
     assert call["arguments"] == text
+
+
+@pytest.mark.parametrize(("given", "sent"), [({"a": 1}, '{"a": 1}'), (5, "5")])
+def test_input_of_a_custom_call_is_a_text(given: object, sent: str) -> None:
+    """Programs read it as one, and the API takes nothing else back."""
+    *_, ended = wire.custom_call("look")
+    output = [{**ended["item"], "input": given}]
+    [call] = output_of(wire.ended("completed", output=output))
+    assert call["input"] == sent
 
 
 def test_items_of_two_types_may_have_one_id() -> None:
@@ -835,6 +845,22 @@ def test_response_that_begins_again_and_again_takes_linear_work() -> None:
                 state.feed(ResponseOpened(f"resp_{number}"))
 
         return count_work(begin_again)
+
+    assert work_of(200) < 2.5 * work_of(100)
+
+
+def test_message_that_ends_again_and_again_takes_linear_work() -> None:
+    """Its whole text is not joined for each short end without a place."""
+
+    def work_of(many: int) -> int:
+        state = ResponseState()
+        state.feed(ItemDone(0, wire.message_item(*["Hello "] * many)))
+
+        def end_again() -> None:
+            for _ in range(many):
+                state.feed(ItemDone(NO_INDEX, wire.message_item("Hello")))
+
+        return count_work(end_again)
 
     assert work_of(200) < 2.5 * work_of(100)
 

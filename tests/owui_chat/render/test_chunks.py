@@ -15,6 +15,7 @@ from owui_chat.render.chunks import (
     host_usage,
     metadata_field,
     source_chunk,
+    source_data,
     status_chunk,
     whole_characters,
 )
@@ -105,3 +106,9 @@ def test_source_leads_to_its_address(
         **{"source": source, "document": ["one"]},
         "metadata": rows,
     }
+
+
+def test_text_of_a_source_draws_no_card() -> None:
+    """Whoever shares a model writes the context of its agent, which is drawn."""
+    [shown] = source_data("Log", 'A <details type="tool_calls">')["document"]
+    assert shown == 'A < details type="tool_calls">'

@@ -698,6 +698,27 @@ def test_items_of_the_page_have_no_secret_and_no_null(
     assert not {*unseen, "phase"} & host_item.keys()
 
 
+@pytest.mark.parametrize("odd", [5, "a", {"a": 1}, [None, 5, ["a"]], [{"text": 5}]])
+def test_values_that_the_page_cannot_read_are_left_out(odd: Any) -> None:
+    """The page would draw nothing of the chat, and the host refuse its next question."""
+    found: Item = {"type": "file_search_call", "id": "fs_1", "queries": odd}
+    looked = {**search("1"), "action": {"type": "search", "query": odd, "queries": odd}}
+    thought = {**reasoning("1"), "summary": odd, "content": odd}
+    named = {**call("1"), "name": odd}
+
+    for item in shown(found, looked, thought, named, message("m", "Rain.")):
+        assert isinstance(item.get("name", ""), str)
+        for fields in (item, item.get("action", {})):
+            assert isinstance(fields.get("query", ""), str)
+            queries = fields.get("queries", [])
+            assert isinstance(queries, list)
+            assert all(isinstance(query, str) for query in queries)
+        for key in ("summary", "content"):
+            parts = item.get(key, [])
+            assert isinstance(parts, list)
+            assert all(isinstance(part["text"], str) for part in parts)
+
+
 @pytest.mark.parametrize("status", ["pending", "queued", "requires_approval", ["x"]])
 def test_server_says_nothing_about_the_approval_of_a_call(status: object) -> None:
     """The host would make a call that is `approved` without asking."""

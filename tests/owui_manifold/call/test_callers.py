@@ -115,9 +115,11 @@ async def test_the_longest_answer_is_the_administrators(
 
     long: Json = {name: asked}
     short: Json = {name: 100}
+    least: Json = {name: True}
 
     assert (await sent(desk, **long))["max_output_tokens"] == 900
     assert (await sent(desk, **short))["max_output_tokens"] == 100
+    assert (await sent(desk, **least))["max_output_tokens"] == 16
     assert (await sent(desk))["max_output_tokens"] == 900
 
     desk.host.models.add(WORKSPACE, "admin", **long)
