@@ -124,7 +124,8 @@ class Pipe:
         except Exception as error:  # the host would show the database's own words
             fault = error
         config = read_config(self.valves, user, permitted, body)
-        caller = read_caller(body, user, metadata, __task__)
+        tools = __tools__ or {}
+        caller = read_caller(body, user, metadata, __task__, tools)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
         call = ArrivedCall(
@@ -139,7 +140,7 @@ class Pipe:
                 keeps_all=config.shows_log,
             ),
             host=HostContext(
-                tools=__tools__ or {},
+                tools=tools,
                 request=__request__,
                 user=user,
                 metadata=metadata,

@@ -8,6 +8,7 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import (
+    NATIVE,
     PLAIN,
     BrokenBody,
     body_of,
@@ -160,11 +161,20 @@ async def test_own_fault_is_a_500(desk: Desk) -> None:
     assert "diary" not in str(error)
 
 
-async def test_a_sub_agent_gets_the_calls_of_its_tools(desk: Desk) -> None:
-    """A published toolkit names its calls as the host names its tasks."""
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"__task__": "sub_agent"},
+        {"__metadata__": {**NATIVE["__metadata__"], "model": {"id": "planner"}}},
+    ],
+)
+async def test_another_function_gets_the_calls_of_its_tools(
+    given: Json, desk: Desk
+) -> None:
+    """Toolkits name their calls as the host names its tasks, or the chat as their own."""
     body = chat("sim:tool", tools=[TOOL])
 
-    result = await desk.result(body, __task__="sub_agent")
+    result = await desk.result(body, **given)
 
     [choice] = result["choices"]
     assert choice["finish_reason"] == "tool_calls"

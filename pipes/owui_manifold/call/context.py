@@ -1,7 +1,7 @@
 """A call of the pipe: as it arrives, and once it has been checked."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,14 @@ from typing import Any
 from manifold.models import answering_model, retirement
 from openai_responses.clock import monotonic_seconds
 from openai_responses.endpoint import Endpoint
-from openai_responses.json_input import JsonObject, as_list
+from openai_responses.items import content_parts
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    value_at,
+)
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts, UserReports
 from openai_responses.repairs.memory import RepairMemory
@@ -71,23 +78,47 @@ class Caller(ChatCaller):
 
 
 def read_caller(
-    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
+    body: JsonObject,
+    user: JsonObject,
+    metadata: JsonObject,
+    task: str | None,
+    tools: Collection[str] = (),
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
+    """Return the caller from what the host passes to `pipe()`.
+
+    Another function in a chat that offers others than the chat's `tools` is a program:
+    it has to get their calls (Haervwe's planner passes the chat's metadata on).
+    """
     name = str(task or "")
-    message_id = str(metadata.get("message_id") or "")
+    host_model = str(body.get("model") or "")
+    is_for_program = is_program(name)
+    if not name and not is_chats_model(host_model, metadata):
+        for tool in content_parts(body.get("tools")):
+            own = as_text(as_mapping(tool.get("function") or tool).get("name"))
+            is_for_program = is_for_program or bool(own and own not in tools)
     return Caller(
-        host_model=str(body.get("model") or ""),
+        host_model=host_model,
         user_id=str(user.get("id") or ""),
         chat_id=str(metadata.get("chat_id") or ""),
-        message_id="" if is_program(name) else message_id,
-        task="" if is_program(name) else name,
+        message_id="" if is_for_program else str(metadata.get("message_id") or ""),
+        task="" if is_for_program else name,
         streams=bool(body.get("stream")),
         is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
         wants_format=wants_format(body),
     )
+
+
+def is_chats_model(host_model: str, metadata: JsonObject) -> bool:
+    """Say whether the chat asks this model; else another function in it does.
+
+    In a chat with several models the metadata name the first (main.py:1831 of 0.12.4).
+    """
+    model = as_mapping(metadata.get("model"))
+    base = value_at(model, "info", "base_model_id")
+    chosen = metadata.get("selected_model_id")  # of an arena
+    return not model or host_model in (model.get("id"), base, chosen)
 
 
 _MAX_REASONS = 50

@@ -5,10 +5,10 @@ from functools import partial
 
 from manifold.preparation import OfferedTools
 from manifold.request_settings import call_limits
-from openai_responses.json_input import as_mapping, value_at
+from openai_responses.json_input import as_mapping
 from openai_responses.loop.tools import Toolset
 from owui_manifold.call.callers import given_tools
-from owui_manifold.call.context import Call
+from owui_manifold.call.context import Call, is_chats_model
 from owui_manifold.host.approvals import HostQuestions, build_approver
 from owui_manifold.host.open_webui import stores_approvals
 from owui_manifold.host.tools import HostTools, ToolUser, long_running_tools
@@ -63,13 +63,9 @@ def _has_questions_of_host(call: Call) -> bool:
     metadata = call.host.metadata
     if metadata.get("automation_id") or metadata.get("internal"):
         return False
-    # Another function in the chat may ask with the chat's metadata. It reads the text
-    # alone, and would lose a call that is left open. In a chat with several models the
-    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
-    model = as_mapping(metadata.get("model"))
-    base = value_at(model, "info", "base_model_id")
-    chosen = metadata.get("selected_model_id")  # of an arena
-    if model and call.caller.host_model not in (model.get("id"), base, chosen):
+    # Another function in the chat reads the text alone, and would lose a call that is
+    # left open. A dialog asks for it, and for all but the first of several models.
+    if not is_chats_model(call.caller.host_model, metadata):
         return False
     return call.caller.may_have_row and call.caller.streams and stores_approvals()
 

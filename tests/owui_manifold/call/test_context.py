@@ -6,7 +6,7 @@ import pytest
 
 from calls.desk import Desk
 from calls.outcomes import errors
-from calls.sample import MODEL, USER, call_of, chat
+from calls.sample import MODEL, TOOL, USER, call_of, chat
 from owui_manifold.call.context import Caller, read_caller
 from owui_manifold.call.valves import UserValves, Valves
 from simulator.accounts import CANARY_KEY
@@ -42,6 +42,37 @@ def test_task_of_another_function_is_a_program() -> None:
     assert not caller.is_open_webui
     assert caller.chat_id == "chat-1"
     assert read_caller(BODY, {}, IDS, "title_generation").task == "title_generation"
+
+
+OFFERED: dict[str, Any] = {"tools": [TOOL]}
+HOSTED: dict[str, Any] = {"tools": [{"type": "web_search"}]}
+
+
+@pytest.mark.parametrize(
+    ("model", "body", "tools", "task", "is_program"),
+    [
+        ("planner", OFFERED, (), None, True),
+        ("planner", {"tools": [{"type": "function", "name": "own"}]}, (), None, True),
+        # What the chat has, the pipe calls, and asks about.
+        ("planner", OFFERED, ("get_weather",), None, False),
+        ("planner", HOSTED, (), None, False),
+        ("planner", OFFERED, (), "title_generation", False),
+        # A filter may offer the chat what nothing runs.
+        (BODY["model"], OFFERED, (), None, False),
+    ],
+)
+def test_other_function_with_tools_of_its_own_is_a_program(
+    model: str,
+    body: dict[str, Any],
+    tools: tuple[str, ...],
+    task: str | None,
+    is_program: bool,
+) -> None:
+    """It passes the chat's metadata on, which name the model that the chat asks."""
+    metadata = {**IDS, "model": {"id": model}}
+    caller = read_caller({**BODY, **body}, {}, metadata, task, tools)
+
+    assert caller.is_open_webui is not is_program
 
 
 @pytest.mark.parametrize(
