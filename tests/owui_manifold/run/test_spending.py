@@ -41,7 +41,14 @@ from simulator import Simulator
 from stand_in.host import StandInHost, host_request
 from stand_in.usage_database import UsageDatabase
 from upstream import wire
-from upstream.server import Answerer, Upstream, in_turn, replying, streaming
+from upstream.server import (
+    Answerer,
+    Upstream,
+    breaking,
+    in_turn,
+    replying,
+    streaming,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -300,15 +307,24 @@ async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> Non
     assert row.money >= 30_000
 
 
-async def test_request_that_was_refused_is_not_estimated(desk: Desk) -> None:
-    """Whoever does not wait for the next attempt has had nothing."""
-    overloaded = replying("{}", status=503, headers={"Retry-After": "30"})
-    async with Upstream(overloaded) as upstream:
+@pytest.mark.parametrize(
+    ("server", "outputs"),
+    [
+        (replying("{}", status=503, headers={"Retry-After": "30"}), []),
+        (breaking(wire.on_the_wire(*wire.reasoning(["word " * 400])[:-1])), [500]),
+    ],
+    ids=["refused", "broken"],
+)
+async def test_what_came_before_the_next_attempt_is_estimated(
+    server: Answerer, outputs: list[int], desk: Desk
+) -> None:
+    """Whoever does not wait for it has had nothing of a request that was refused."""
+    async with Upstream(server) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 2}')
         answer = await desk.answer(chat("word " * 400))
-        await stop_at(lambda chunk: "Trying again in 30 s" in str(chunk), answer)
+        await stop_at(lambda chunk: "Trying again in " in str(chunk), answer)
 
-    assert await desk.counted() == []
+    assert [row.output for row in await desk.counted()] == outputs
 
 
 async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> None:
