@@ -57,12 +57,15 @@ async def test_silence_is_reported_each_minute(streams: bool, desk: Desk) -> Non
 
 
 async def test_endless_silence_hides_its_line_at_the_end(desk: Desk) -> None:
-    """The line goes with the answer, which has a message of its own."""
+    """The line goes with the answer, which has a message of its own.
+
+    Each silence is told from its own beginning.
+    """
     page = Page()
 
-    chunks = await page.answer(desk.pipe, "sim:stall")
+    chunks = await page.answer(desk.pipe, "sim:stall,wait=70000")
 
-    times = ("20 s", "1 min", "2 min", "3 min", "4 min")
+    times = ("20 s", "1 min", "20 s", "1 min", "2 min", "3 min", "4 min")
     assert page.lines == [SILENT.format(time) for time in times]
     assert "stopped sending in the middle of the answer" in advice(chunks)
     assert host_events(chunks, "status")[-2]["hidden"]
