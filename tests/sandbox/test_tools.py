@@ -112,6 +112,7 @@ async def test_failure_is_told_as_python_tells_it(
 
     assert ran.answer.failed
     assert words in ran.told["stderr"]
+    assert "note" not in ran.told
     assert "execute" not in ran.told["stderr"]
     assert '"<string>"' not in ran.told["stderr"]
 
