@@ -287,13 +287,16 @@ async def test_answer_that_fails_is_estimated(way: str, desk: Desk) -> None:
     assert row.output > 0
 
 
-async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> None:
+@pytest.mark.parametrize("words", [0, 100])
+async def test_answer_that_fails_while_code_runs_is_estimated(
+    words: int, desk: Desk
+) -> None:
     """The text before the code counts, too."""
     begun: Json = {"type": "response.output_item.added", "output_index": 0}
     said = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
     events = [
         {**begun, "item": {**ANSWER, "content": []}},
-        {**said, "item_id": ANSWER["id"], "delta": "word " * 100},
+        {**said, "item_id": ANSWER["id"], "delta": "word " * words},
         {**begun, "output_index": 1, "item": RAN},
     ]
     stream = streaming(*(f"data: {json.dumps(e)}\n\n".encode() for e in events))
@@ -303,7 +306,7 @@ async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> Non
 
     row = await desk.row()
     assert row.requests == 1
-    assert row.output >= 100
+    assert row.output >= words
     assert row.money >= 30_000
 
 
@@ -692,7 +695,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
     body = chat("sim:tool-twice,delay=2000", tools=[TOOL])
-    given = {**with_tool(weather), "__user__": asks}
+    given = {**NATIVE, **with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and (found is None or bool(role))
@@ -704,7 +707,8 @@ async def test_account_is_looked_for_once_a_second_at_most(host: StandInHost) ->
     """At the end of responses with calls."""
     presence = CallerPresence("user-1")
     looks: list[bool] = []
-    for seconds, tool in ((1.1, ""), (0, "look"), (0.9, "look"), (0.2, "")):
+    waits = (1.1, ""), (0, "look"), (0.9, "look"), (0.2, ""), (1.1, "")
+    for seconds, tool in waits:
         await asyncio.sleep(seconds)
         if tool:
             presence.is_due(ItemAdded(0, calling(tool)))
@@ -712,7 +716,7 @@ async def test_account_is_looked_for_once_a_second_at_most(host: StandInHost) ->
         if looks[-1]:
             await presence.look()
 
-    assert looks == [False, True, False, True]
+    assert looks == [False, True, False, True, False]
 
 
 async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
@@ -746,7 +750,12 @@ ANSWER: Json = {
     "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
 }
 CHOICE: Json = {"type": "function", "name": "choose"}
-USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+USAGE: Json = {
+    "input_tokens": 10,
+    "input_tokens_details": {"cached_tokens": 4},
+    "output_tokens": 5,
+    "total_tokens": 15,
+}
 
 
 def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
@@ -805,13 +814,29 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
     row = await desk.row()
     assert row.requests == 2
     assert row.input == 10 + (10 + 5 + 2 * 20_000 // 4)
+    assert row.cached == 2 * 4
+
+
+async def test_silence_of_a_counted_answer_is_told(desk: Desk) -> None:
+    told: list[object] = []
+
+    async def emit(event: object) -> None:
+        told.append(event)
+
+    await desk.chunks(chat("sim:chat,wait=30000"), __event_emitter__=emit)
+
+    assert "Still thinking, 20 s" in str(told)
 
 
 async def test_a_container_is_paid_for_once_in_all_rounds(desk: Desk) -> None:
     """Code that runs in another one costs again."""
     again = {**RAN, "id": "ci_2"}
     other = {**RAN, "id": "ci_3", "container_id": "cntr_2"}
-    rounds = in_turn(response_of(RAN, CALLED), response_of(again, other, ANSWER))
+    rounds = in_turn(
+        response_of(RAN, {**RAN, "id": "ci_4"}, CALLED),
+        response_of(again, other, calling("get_weather", 2)),
+        response_of({**RAN, "id": "ci_5"}, ANSWER),
+    )
     async with Upstream(rounds) as upstream:
         desk.set_valves(
             BASE_URL=upstream.base_url,
