@@ -439,13 +439,18 @@ async def test_answers_of_one_user_leave_threads_for_others(
         await until(lambda: len(upstream.requests) == 3)
         refused = await asked_by("ada")
         took, refused_stream, _ = await asked_by("ada", desk.pieces)
-        named = {"user": {"id": "ada"}}  # by the host, in a body that no inlet saw
+        named: Json = {
+            "user": {"id": "ada"}
+        }  # by the host, in a body that no inlet saw
         asked = (None, "gpt5_react", HELLO, named)
         plain = await asyncio.to_thread(desk.pipeline.pipe, *asked)
+        named["stream"] = True
+        took_by_program = next(await asyncio.to_thread(desk.pipeline.pipe, *asked))
         may_answer.set()
         results = [*await asyncio.gather(*first), await asked_by("ada")]
 
     assert took["event"]["data"]["execution_metadata"]["ending"] == "invalid"
+    assert took_by_program["object"] == "chat.completion.chunk"
     for refusal in (refused, refused_stream, body_of(plain.model_dump())):
         assert error_of(refusal).startswith("2 of your answers are under way.")
     assert all("Done." in json.dumps(result) for result in results)

@@ -112,6 +112,7 @@ async def test_failure_is_told_as_python_tells_it(
 
     assert ran.answer.failed
     assert words in ran.told["stderr"]
+    assert "note" not in ran.told
     assert "execute" not in ran.told["stderr"]
     assert '"<string>"' not in ran.told["stderr"]
 
@@ -230,12 +231,15 @@ async def test_workspace_that_outgrows_new_limits_is_emptied(chat: Chat) -> None
     small = TIGHT._replace(disk=MEBIBYTE, file=MEBIBYTE)
     before = replace(chat, tools=SandboxTools(workspaces, TIGHT))
     after = replace(chat, tools=SandboxTools(workspaces, small))
+    attached = [offer("f-1", "a.txt", b"rain", b"rain")]
+    assert await before.tools.receive(chat.key, attached) == []
     await before.run("_ = open('large', 'wb').write(bytes(3 << 20))")
 
     emptied = (await after.run("1")).answer.text
 
     assert "an administrator has lowered its limits. It is empty now." in emptied
-    assert await after.still_works()
+    assert await after.tools.receive(chat.key, attached) == []
+    assert (await after.run("open('a.txt').read()")).result == "rain"
     await before.tools.close()
     await after.tools.close()
     await workspaces.close()

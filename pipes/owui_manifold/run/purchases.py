@@ -31,7 +31,6 @@ def itemize(
     """
     # Without what the server itself says of the cost: that cannot be taken apart.
     priced = [usage._replace(cost=None) for usage in usages]
-    plain = [usage._replace(searches=None, images=None) for usage in priced]
     in_files = [item for item in output if maker_of(item).type == "file_search"]
     searches = [*in_files, *filter(is_billed_search, output)]
     images = [item for item in output if is_image_call(item)]
@@ -59,25 +58,20 @@ def itemize(
         cost = prepared.cost_of(usages, output)
         return _millionths(cost.dollars if cost else None)
 
-    tokens = money(plain)
-    silent = money([usage._replace(output=0) for usage in plain])
+    all_parts = money(priced)
+    silent = money([usage._replace(output=0) for usage in priced])
     answers_alone = money(
         [
             usage._replace(output=max(0, usage.output - given.reasoning))
-            for usage, given in zip(plain, usages, strict=True)
+            for usage, given in zip(priced, usages, strict=True)
         ]
     )
-    uncached = money(
-        [
-            usage._replace(cached=0, cache_writes=0, cache_writes_12h=0)
-            for usage in plain
-        ]
-    )
+    uncached = money([usage._replace(cached=0, cache_writes=0) for usage in priced])
     return bought._replace(
         itemized=len(usages),
         itemized_money=_millionths(whole.dollars),
-        saved=uncached - tokens,
-        reasoning_money=tokens - answers_alone,
+        saved=uncached - all_parts,
+        reasoning_money=all_parts - answers_alone,
         answer_money=answers_alone - silent,
         search_money=money(
             [Usage(searches=usage.searches) for usage in usages], searches

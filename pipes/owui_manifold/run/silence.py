@@ -89,7 +89,6 @@ class WaitingLines:
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""
-        self._since = _NEVER
         if self._timer:
             self._timer.cancel()
         if self._is_shown:

@@ -307,8 +307,15 @@ def test_answers_that_ended_leave_a_user_the_same_number(
     assert first_piece(reading) == "one"
 
 
-def test_work_that_needs_a_moment_to_end_has_it(work: Work) -> None:
-    """What closes connections runs last."""
+@pytest.mark.parametrize(
+    ("seconds", "ended"),
+    [(0.05, ["the work", "the connections"]), (60, ["the connections"])],
+)
+def test_work_that_needs_a_moment_to_end_has_it(
+    seconds: float, ended: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What closes connections runs last; no work keeps it waiting."""
+    monkeypatch.setattr("gpt5_agent.shell.bridge._TASK_END_SECONDS", 0.5)
     order: list[str] = []
 
     async def slow_end() -> AsyncGenerator[AnswerPiece, None]:
@@ -316,7 +323,7 @@ def test_work_that_needs_a_moment_to_end_has_it(work: Work) -> None:
             yield "one"
             await asyncio.Event().wait()
         finally:
-            await asyncio.sleep(0.05)
+            await asyncio.sleep(seconds)
             order.append("the work")
 
     async def at_end() -> None:
@@ -328,4 +335,4 @@ def test_work_that_needs_a_moment_to_end_has_it(work: Work) -> None:
 
     bridge.close()
 
-    assert order == ["the work", "the connections"]
+    assert order == ended

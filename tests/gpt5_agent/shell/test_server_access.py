@@ -17,7 +17,9 @@ REACHING: dict[str, Any] = {
     "API_KEY": "env:KEY_OF_OURS",
     "OPEN_WEBUI_API_KEY": "file:/run/secrets/owui",
     "PROXY": "env:PROXY_OF_OURS",
-    "EXTRA_HEADERS": '{"X-Team": "env:TEAM_KEY", "X-Plain": "sealed:abc"}',
+    "EXTRA_HEADERS": (
+        '{"Host": "sealed:abc", "X-Team": "env:TEAM_KEY", "X-Plain": "sealed:abc"}'
+    ),
     "SANDBOX": True,
     "SANDBOX_OPTIONS": '{"seconds": 60, "wheels": "/srv/wheels"}',
     "PRESETS_DIR": "/app/presets",
@@ -27,8 +29,8 @@ REACHING: dict[str, Any] = {
     "OPEN_WEBUI_URL": "http://open-webui:8080",
 }
 ALLOWS_ALL = (
-    "SANDBOX, wheels, PRESETS_DIR, CA_BUNDLE, VERIFY_SSL, env:*, file:/run/secrets/*, "
-    "url:https://gateway.example, url:http://open-webui:8080"
+    "SANDBOX, wheels, PRESETS_DIR, CA_BUNDLE, VERIFY_SSL, Host, env:*, "
+    "file:/run/secrets/*, url:https://gateway.example, url:http://open-webui:8080"
 )
 
 
@@ -58,7 +60,7 @@ def test_nothing_of_the_server_is_reached_unless_it_allows_it() -> None:
     with pytest.raises(InvalidRequest, match=told) as refused:
         build_endpoint(valves, AgentLog("ID"))
     assert refused.value.remedy == "setup"
-    assert len(problems) == 11
+    assert len(problems) == 12
     assert all(ACCESS_VARIABLE in problem for problem in problems)
     named = ("env:KEY_OF_OURS", "BASE_URL:https://gateway.example/v1", "VERIFY_SSL")
     for entry in (*named, "env:NAME"):  # in the headers there may be several

@@ -875,6 +875,9 @@ def test_snapshot_that_joins_what_came_apart_repeats_nothing(
     if is_thought:
         first, last = (wire.reasoning((t,), at=at, sealed="") for at, t in PIECES)
         joined_item = wire.reasoning_item("Hello world", at=name, sealed="")
+        sealed = wire.reasoning_item("Hello world", at=name, sealed="x")
+        kept = output_of(*first[:-1], *last[:-1], wire.completed(sealed))
+        assert "x" in [item.get("encrypted_content") for item in kept]
     else:
         first, last = (wire.message(t, at=at) for at, t in PIECES)
         joined_item = wire.message_item("Hello world", at=name)

@@ -304,7 +304,10 @@ FIRST_ROUND = [SEALED, CALL_1, output("1")]
             id="two rounds, each with its own reasoning",
         ),
         pytest.param(
-            [input_message("Weather?"), *TWO_CARDS, marked(A, "Rain.")],
+            [
+                *(input_message("Weather?"), called("2"), *CARD, returned("2")),
+                marked(A, "Rain."),
+            ],
             [*PARALLEL, COMPACTION, UPDATE, reasoning("2")],
             [
                 *(COMPACTION, UPDATE, CALL_1, CALL_2),

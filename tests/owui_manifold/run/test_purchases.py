@@ -164,7 +164,10 @@ async def test_agents_are_a_view_of_their_own(
 async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
     desk: Desk, administration: Filter
 ) -> None:
-    """That cannot be taken apart; reasoning beyond the output is no answer either."""
+    """That cannot be taken apart; reasoning beyond the output is no answer either.
+
+    What it says of the images that it drew has a price.
+    """
     text = {"type": "output_text", "text": "Yes.", "annotations": []}
     message = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
     usage = {
@@ -174,7 +177,9 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
         "cost": 7.0,
     }
     whole = {"id": "resp_1", "object": "response", "status": "completed"}
-    answer = replying(json.dumps({**whole, "output": [message], "usage": usage}))
+    drawn = {"image_gen": {"output_tokens": 100}}
+    told = {**whole, "output": [message], "usage": usage, "tool_usage": drawn}
+    answer = replying(json.dumps(told))
     async with Upstream(answer) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.ask("Hi")
@@ -182,4 +187,6 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
     row, bought = await counted(administration)
     assert row.money == 7_000_000
     assert (bought.reasoning, bought.answers) == (50, 0)
-    assert bought.itemized_money == 1000 * PRICES["input"] + 50 * PRICES["output"]
+    tokens = 1000 * PRICES["input"] + 50 * PRICES["output"]
+    assert bought.image_money == 100 * 30
+    assert bought.itemized_money == tokens + bought.image_money

@@ -57,15 +57,20 @@ async def test_silence_is_reported_each_minute(streams: bool, desk: Desk) -> Non
 
 
 async def test_endless_silence_hides_its_line_at_the_end(desk: Desk) -> None:
-    """The line goes with the answer, which has a message of its own."""
+    """The line goes with the answer, which has a message of its own.
+
+    Each silence is told from its own beginning.
+    """
     page = Page()
 
-    chunks = await page.answer(desk.pipe, "sim:stall")
+    chunks = await page.answer(desk.pipe, "sim:stall,wait=70000")
 
-    times = ("20 s", "1 min", "2 min", "3 min", "4 min")
+    times = ("20 s", "1 min", "20 s", "1 min", "2 min", "3 min", "4 min")
     assert page.lines == [SILENT.format(time) for time in times]
     assert "stopped sending in the middle of the answer" in advice(chunks)
     assert host_events(chunks, "status")[-2]["hidden"]
+    await asyncio.sleep(1)
+    assert not page.hidden  # the stream has said it
 
 
 async def test_failure_hides_that_a_silence_has_ended(desk: Desk) -> None:
@@ -89,7 +94,9 @@ async def test_time_of_tools_and_of_waits_is_no_silence(desk: Desk) -> None:
         return city
 
     tool = {"callable": host_callable(slow), "spec": TOOL["function"]}
-    await page.answer(desk.pipe, "sim:tool", __tools__={"get_weather": tool})
+    await page.answer(desk.pipe, "sim:tool,wait=30000", __tools__={"get_weather": tool})
+    assert page.lines == [SILENT.format("20 s")] * 2  # before the tool, and after it
+    page = Page()
     chunks = await page.answer(desk.pipe, "sim:chat,status=503,times=1,retry-after=50")
 
     assert page.lines == []

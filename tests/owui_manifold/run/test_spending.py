@@ -41,7 +41,14 @@ from simulator import Simulator
 from stand_in.host import StandInHost, host_request
 from stand_in.usage_database import UsageDatabase
 from upstream import wire
-from upstream.server import Answerer, Upstream, in_turn, replying, streaming
+from upstream.server import (
+    Answerer,
+    Upstream,
+    breaking,
+    in_turn,
+    replying,
+    streaming,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -276,13 +283,16 @@ async def test_answer_that_fails_is_estimated(way: str, desk: Desk) -> None:
     assert row.output > 0
 
 
-async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> None:
+@pytest.mark.parametrize("words", [0, 100])
+async def test_answer_that_fails_while_code_runs_is_estimated(
+    words: int, desk: Desk
+) -> None:
     """The text before the code counts, too."""
     begun: Json = {"type": "response.output_item.added", "output_index": 0}
     said = {"type": "response.output_text.delta", "output_index": 0, "content_index": 0}
     events = [
         {**begun, "item": {**ANSWER, "content": []}},
-        {**said, "item_id": ANSWER["id"], "delta": "word " * 100},
+        {**said, "item_id": ANSWER["id"], "delta": "word " * words},
         {**begun, "output_index": 1, "item": RAN},
     ]
     stream = streaming(*(f"data: {json.dumps(e)}\n\n".encode() for e in events))
@@ -292,19 +302,28 @@ async def test_answer_that_fails_while_code_runs_is_estimated(desk: Desk) -> Non
 
     row = await desk.row()
     assert row.requests == 1
-    assert row.output >= 100
+    assert row.output >= words
     assert row.money >= 30_000
 
 
-async def test_request_that_was_refused_is_not_estimated(desk: Desk) -> None:
-    """Whoever does not wait for the next attempt has had nothing."""
-    overloaded = replying("{}", status=503, headers={"Retry-After": "30"})
-    async with Upstream(overloaded) as upstream:
+@pytest.mark.parametrize(
+    ("server", "outputs"),
+    [
+        (replying("{}", status=503, headers={"Retry-After": "30"}), []),
+        (breaking(wire.on_the_wire(*wire.reasoning(["word " * 400])[:-1])), [500]),
+    ],
+    ids=["refused", "broken"],
+)
+async def test_what_came_before_the_next_attempt_is_estimated(
+    server: Answerer, outputs: list[int], desk: Desk
+) -> None:
+    """Whoever does not wait for it has had nothing of a request that was refused."""
+    async with Upstream(server) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 2}')
         answer = await desk.answer(chat("word " * 400))
-        await stop_at(lambda chunk: "Trying again in 30 s" in str(chunk), answer)
+        await stop_at(lambda chunk: "Trying again in " in str(chunk), answer)
 
-    assert await desk.counted() == []
+    assert [row.output for row in await desk.counted()] == outputs
 
 
 async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> None:
@@ -672,7 +691,7 @@ async def test_answer_ends_with_its_round_once_its_user_is_gone(
 
     monkeypatch.setattr(host.users, "get_user_by_id", get_user_unless_deleted)
     body = chat("sim:tool-twice,delay=2000", tools=[TOOL])
-    given = {**with_tool(weather), "__user__": asks}
+    given = {**NATIVE, **with_tool(weather), "__user__": asks}
     shown = await chunks_of(pipe, body, **given)
 
     is_gone = bool(asks) and (found is None or bool(role))
@@ -684,14 +703,16 @@ async def test_account_is_looked_for_once_a_second_at_most(host: StandInHost) ->
     """At the end of responses with calls."""
     presence = CallerPresence("user-1")
     looks: list[bool] = []
-    for seconds in (0.9, 0.2, 0.9, 0.2):
+    waits = (1.1, ""), (0, "look"), (0.9, "look"), (0.2, ""), (1.1, "")
+    for seconds, tool in waits:
         await asyncio.sleep(seconds)
-        presence.is_due(ItemAdded(0, calling("get_weather")))
+        if tool:
+            presence.is_due(ItemAdded(0, calling(tool)))
         looks.append(presence.is_due(ResponseDone()))
         if looks[-1]:
             await presence.look()
 
-    assert looks == [False, True, False, True]
+    assert looks == [False, True, False, True, False]
 
 
 async def test_pictures_count_against_a_limit_in_money(desk: Desk) -> None:
@@ -725,7 +746,12 @@ ANSWER: Json = {
     "content": [{"type": "output_text", "text": "Rain.", "annotations": []}],
 }
 CHOICE: Json = {"type": "function", "name": "choose"}
-USAGE: Json = {"input_tokens": 10, "output_tokens": 5, "total_tokens": 15}
+USAGE: Json = {
+    "input_tokens": 10,
+    "input_tokens_details": {"cached_tokens": 4},
+    "output_tokens": 5,
+    "total_tokens": 15,
+}
 
 
 def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
@@ -782,14 +808,30 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
 
     row = await desk.row()
     assert row.requests == 2
-    assert row.input >= 10_000
+    assert row.input == 10 + (10 + 5 + 2 * 20_000 // 4)
+    assert row.cached == 2 * 4
+
+
+async def test_silence_of_a_counted_answer_is_told(desk: Desk) -> None:
+    told: list[object] = []
+
+    async def emit(event: object) -> None:
+        told.append(event)
+
+    await desk.chunks(chat("sim:chat,wait=30000"), __event_emitter__=emit)
+
+    assert "Still thinking, 20 s" in str(told)
 
 
 async def test_a_container_is_paid_for_once_in_all_rounds(desk: Desk) -> None:
     """Code that runs in another one costs again."""
     again = {**RAN, "id": "ci_2"}
     other = {**RAN, "id": "ci_3", "container_id": "cntr_2"}
-    rounds = in_turn(response_of(RAN, CALLED), response_of(again, other, ANSWER))
+    rounds = in_turn(
+        response_of(RAN, {**RAN, "id": "ci_4"}, CALLED),
+        response_of(again, other, calling("get_weather", 2)),
+        response_of({**RAN, "id": "ci_5"}, ANSWER),
+    )
     async with Upstream(rounds) as upstream:
         desk.set_valves(
             BASE_URL=upstream.base_url,
