@@ -85,5 +85,4 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    looks_secret = redact(value) != value
-    return None if looks_secret else value
+    return value if redact(value) == value else None

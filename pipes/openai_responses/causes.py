@@ -165,7 +165,7 @@ def failure_words(error: ApiError) -> list[str]:
     return words
 
 
-_UNCERTAIN_STATUSES = (403, 429)
+_FIREWALL_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
 _TOO_SLOW = (504, 524)
@@ -187,7 +187,7 @@ def refusal_words(status: int, error: ApiError, *, is_streamed: bool) -> list[st
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
         is_gateways = status >= 500 and status not in _TOO_SLOW
-        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
+        is_uncertain = status in _FIREWALL_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":

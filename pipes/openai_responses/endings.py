@@ -94,8 +94,6 @@ _KEPT = "; everything received so far is kept."
 """Comes last: the page cuts a line, and the advice must be in what is left."""
 _CONTINUE = f"Regenerate the answer, or ask the model to continue{_KEPT}"
 _CUT_SHORT = "The connection to the model broke before the answer was complete. "
-
-
 _UNREADABLE_MODEL = (
     "The model wrote something that its server could not read{code}. Try again."
 )

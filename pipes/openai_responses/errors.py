@@ -174,7 +174,7 @@ class ResponsesError(Exception):
     depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
-    is_final = False
+    ends_response = False
     """Whether nothing more of the response is read."""
     was_sent = False
     """Whether the server may be working on the request."""
@@ -247,8 +247,8 @@ class TimedOut(ResponsesError):
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.ending = (kind, "")
-        self.is_final = kind == "total_timeout"
-        self.failure = None if self.is_final else Failure()
+        self.ends_response = kind == "total_timeout"
+        self.failure = None if self.ends_response else Failure()
 
 
 class ResponseLost(ResponsesError):
@@ -267,7 +267,7 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     ending = ("malformed", "too_large")
-    is_final = True
+    ends_response = True
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more data than is accepted.")

@@ -56,7 +56,6 @@ class UserReports:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty; a report counts for `seconds`."""
         self._seconds = seconds
         self._now = now
         self._ends: dict[str, dict[str, float]] = {}

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from openai_responses.json_input import as_mapping, load_json
+from openai_responses.json_input import as_mapping, as_text, load_json
 from shells.valve_texts import describe_mistake, json_mistake
 
 _MAX_COLUMN = 2**63 - 1
@@ -95,12 +95,10 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
 def _unreadable_rule(row: object, mistake: str) -> UnreadableRule:
     """Return a rule that blocks those whom it surely names."""
     given = as_mapping(row)
-    user = given.get("user")
-    group = given.get("group")
     role = given.get("role")
     return UnreadableRule(
-        user=user if isinstance(user, str) else "",
-        group=group if isinstance(group, str) else "",
+        user=as_text(given.get("user")),
+        group=as_text(given.get("group")),
         role=role if role in ("user", "admin") else "",
         mistake=mistake,
     )

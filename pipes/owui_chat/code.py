@@ -82,9 +82,9 @@ def take_out_code(
             start = position + len(inserted)
     pieces.append(whole[start:])
     remaining = "".join(pieces).split(_BETWEEN)
-    cleaned: list[str] = []
-    for before, after in zip(texts, remaining, strict=True):
-        # A text without code keeps the white space at its ends.
-        text = before if before == after else after.strip()
-        cleaned.append(text)
+    # A text without code keeps the white space at its ends.
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
     return cleaned, deleted

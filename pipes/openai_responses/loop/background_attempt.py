@@ -146,7 +146,7 @@ class BackgroundAttempt(Attempt):
             raise error
         if error is None:
             return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
+        if error.ends_response or not self._response_id.done():
             raise error
         return False
 

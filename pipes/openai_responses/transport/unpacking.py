@@ -77,7 +77,6 @@ class _Packing:
     """A way in which a body is packed: this one, not at all."""
 
     has_ended = True
-    """Whether the packed bytes say that no more follow; a text may end anywhere."""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         """Yield the pieces of the text."""

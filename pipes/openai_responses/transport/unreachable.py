@@ -50,18 +50,14 @@ def unreachable_error(
 ) -> ConnectionFailed:
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
+    kind = "unreachable"
+    word, server, reason = _find_cause(error, endpoint, proxy)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        passes = False
-        message = MESSAGES["refused"]["407"]
-        fault = FAULTS["refused", "407"]
-    else:
-        word, server, reason = _find_cause(error, endpoint, proxy)
-        passes = word != "certificate"
-        form = MESSAGES["unreachable"][word]
-        message = form.format(server=server, reason=reason)
-        fault = FAULTS.get(("unreachable", word), NO_FAULT)
+        kind, word = "refused", "407"
+    message = MESSAGES[kind][word].format(server=server, reason=reason)
+    fault = FAULTS.get((kind, word), NO_FAULT)
     failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
-    if not passes:  # only an administrator can change it
+    if word in ("407", "certificate"):  # only an administrator can change it
         failed.failure = None
     return failed
 

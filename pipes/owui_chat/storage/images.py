@@ -37,9 +37,9 @@ def stored_image_ids(
     """Return the ids of the stored images in the answers of a chat."""
     file_ids: dict[str, list[str]] = {}
     for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
+        ids = [item["stored"] for item in record.payload if is_stored_image(item)]
+        if ids:
+            file_ids[ulid] = ids
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()

@@ -123,8 +123,7 @@ def parse_output_records(stored: Mapping[str, OutputRecord]) -> dict[str, Any]:
             value.setdefault("message_id", message_id)
             names = ("payload", "shown", "signature")
             wire = {name: value.pop(name) for name in names if name in value}
-            if wire:
-                value["items"] = {key.removeprefix(message_key(_RECORD_ID)): wire}
+            value["items"] = {key.removeprefix(message_key(_RECORD_ID)): wire}
         values[key] = value
     return values
 
