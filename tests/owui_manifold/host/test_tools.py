@@ -666,6 +666,16 @@ def hanging() -> Iterator[Hanging]:
     tool.leave.set()
 
 
+async def test_loop_goes_on_while_a_sync_tool_waits(hanging: Hanging) -> None:
+    """Other chats do not notice."""
+    waiting = asyncio.create_task(answer(host_tools({"look": tool(hanging)})))
+    await asyncio.to_thread(hanging.begun.acquire)
+
+    hanging.leave.set()
+
+    assert await waiting == ToolResult("too late")
+
+
 def asked_by(user_id: str, memory: PipeMemory, hanging: Hanging) -> HostTools:
     """The tools of a request of this user: one hangs, one does not."""
     tools = {"hang": tool(hanging), "look": tool(look)}
