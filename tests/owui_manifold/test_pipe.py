@@ -37,7 +37,7 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import read_records
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
-from runs.sample import has_marker
+from runs.sample import has_marker, without
 from stand_in.chats import finished_items
 from stand_in.host import StandInHost, close_connections
 from stand_in.signing import SIGN
@@ -98,11 +98,7 @@ async def test_second_turn_replays_the_reasoning_of_the_first(desk: Desk) -> Non
     assert received[0]["encrypted_content"]
     assert received[1]["phase"]
     assert asked_again.body["input"][:-1] == [*asked.body["input"], *received]
-    assert without_keys(asked_again.body, "input") == without_keys(asked.body, "input")
-
-
-def without_keys(body: Json, *keys: str) -> Json:
-    return {key: value for key, value in body.items() if key not in keys}
+    assert without(asked_again.body, "input") == without(asked.body, "input")
 
 
 @pytest.mark.parametrize("given", [PLAIN, {}], ids=["a user", "nobody"])
