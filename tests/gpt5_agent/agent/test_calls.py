@@ -19,16 +19,16 @@ from gpt5_agent.tools.confirmations import (
 from openai_responses.loop.tools import Approval, Approver, AskedCall
 
 CITY = {"city": "Bern"}
-ASKING = OwnToolSettings(
-    tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
-    approver=Approver([("ask_*", "ask")]),
-    asks_in_chat=True,
-)
 
 
 def test_approval_of_a_call_counts_once() -> None:
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    asked = question(own=ASKING)
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")], "auto"),
+        asks_in_chat=True,
+    )
+    asked = question(own=own)
     earlier = EarlierRounds(answers={approval: "once"})
     prepared = prepare_run(asked)._replace(earlier_rounds=earlier)
     approver = ChatJudge(asked, prepared).toolset.approver
@@ -130,9 +130,14 @@ def test_calls_wait_only_where_one_may_need_a_yes(
 def test_yes_for_a_chat_is_about_one_tool_in_it(
     name: str, chat: str, city: str, *, is_allowed: bool
 ) -> None:
-    given = question(own=ASKING, chat="user/chat").caller.workspace
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"), WeatherTool("ask_news")),
+        approver=Approver([("ask_*", "ask")], "auto"),
+        asks_in_chat=True,
+    )
+    given = question(own=own, chat="user/chat").caller.workspace
     permission = compute_permission(given, "ask_weather", CITY)
-    asked = question(own=ASKING, chat=chat)
+    asked = question(own=own, chat=chat)
     prepared = prepare_run(asked)._replace(permissions=frozenset({permission}))
     approver = ChatJudge(asked, prepared).toolset.approver
 
@@ -160,7 +165,12 @@ def test_rule_holds_for_the_tool_that_another_one_passes_a_call_to() -> None:
 @pytest.mark.parametrize("decision", ["chat", "once"])
 def test_yes_for_the_chat_is_noted_for_later_answers(decision: Decision) -> None:
     approval = compute_confirmation_id("call_1", "ask_weather", CITY)
-    asked = question(own=ASKING, chat="user/chat")
+    own = OwnToolSettings(
+        tools=(WeatherTool("ask_weather"),),
+        approver=Approver([("ask_*", "ask")]),
+        asks_in_chat=True,
+    )
+    asked = question(own=own, chat="user/chat")
     earlier = EarlierRounds(
         answers={approval: decision}, signed_calls=(calls("ask_weather"),)
     )
