@@ -1,6 +1,7 @@
 """A server on 127.0.0.1 whose answers a test writes itself."""
 
 import asyncio
+import json
 import socket
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -96,6 +97,12 @@ def replying(
         )
 
     return answer
+
+
+def in_one_piece(*output: Mapping[str, Any], **fields: Any) -> Answerer:
+    """Answer with a whole response that has these items."""
+    whole = {"id": "resp_1", "object": "response", "status": "completed"}
+    return replying(json.dumps({**whole, "output": output, **fields}))
 
 
 def in_turn(*answers: Answerer) -> Answerer:

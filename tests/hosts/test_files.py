@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from chats.parts import file_part
 from chats.pictures import PDF, data_url
 from hosts.people.questions import calling
 from hosts.people.tabs import Tab
@@ -34,12 +35,6 @@ async def drawing(admin: User) -> AsyncIterator[dict[str, Any]]:
     await install_tools(admin, "drawing", DRAWING)
     yield calling("draw_map", "drawing")
     await admin.call("DELETE", "/api/v1/tools/id/drawing/delete")
-
-
-def document(name: str, content: bytes, kind: str) -> dict[str, Any]:
-    """A file as the model gets it."""
-    data = data_url(content, kind)
-    return {"type": "input_file", "filename": name, "file_data": data}
 
 
 def parts_of(body: dict[str, Any], kind: str) -> list[dict[str, Any]]:
@@ -73,8 +68,8 @@ async def test_documents_stay_where_they_were_attached(
     bodies = chat_bodies(simulator)
     question = bodies[0]["input"][0]["content"]
     assert question[:2] == [
-        document("report.pdf", PDF, "application/pdf"),
-        document("note.txt", TEXT, "text/plain"),
+        file_part("report.pdf", PDF, "application/pdf"),
+        file_part("note.txt", TEXT, "text/plain"),
     ]
     assert question[-1]["text"].endswith("sim:chat read")
     sent = [[p["filename"] for p in parts_of(b, "input_file")] for b in bodies]

@@ -217,16 +217,17 @@ def test_unsupported_part_gives_a_sentence(part: Json, role: str) -> None:
     assert "QQ==" not in str(caught.value)
 
 
-@pytest.mark.parametrize("message", ["Hi", None, ["user", "Hi"]])
-def test_message_that_is_no_object_gives_a_sentence(message: Any) -> None:
+@pytest.mark.parametrize(
+    ("message", "words"),
+    [
+        *((odd, "not an object with a role") for odd in ("Hi", None, ["user", "Hi"])),
+        (said("narrator", "Once"), "system, developer, user, assistant"),
+    ],
+)
+def test_message_that_nobody_says_gives_a_sentence(message: Any, words: str) -> None:
     """A program may send a list of texts."""
-    with pytest.raises(InvalidRequest, match="not an object with a role"):
-        parse_messages([{"role": "user", "content": "Hi"}, message])
-
-
-def test_unknown_role_gives_a_sentence() -> None:
-    with pytest.raises(InvalidRequest, match="system, developer, user, assistant"):
-        parse_messages([{"role": "narrator", "content": "Once upon a time"}])
+    with pytest.raises(InvalidRequest, match=words):
+        parse_messages([said("user", "Hi"), message])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """From the host's call to the last chunk, over real HTTP."""
 
 import asyncio
-import json
 import logging
 import re
 import sys
@@ -37,11 +36,12 @@ from owui_chat.storage.markers import strip_markers
 from owui_chat.storage.records import read_records
 from owui_manifold.call.valves import UserValves, Valves
 from owui_manifold.pipe import Pipe
-from runs.sample import has_marker
+from runs.sample import has_marker, without
 from stand_in.chats import finished_items
 from stand_in.host import StandInHost, close_connections
 from stand_in.signing import SIGN
-from upstream.server import Upstream, in_turn, replying
+from upstream import wire
+from upstream.server import Upstream, in_one_piece, in_turn, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -98,11 +98,7 @@ async def test_second_turn_replays_the_reasoning_of_the_first(desk: Desk) -> Non
     assert received[0]["encrypted_content"]
     assert received[1]["phase"]
     assert asked_again.body["input"][:-1] == [*asked.body["input"], *received]
-    assert without_keys(asked_again.body, "input") == without_keys(asked.body, "input")
-
-
-def without_keys(body: Json, *keys: str) -> Json:
-    return {key: value for key, value in body.items() if key not in keys}
+    assert without(asked_again.body, "input") == without(asked.body, "input")
 
 
 @pytest.mark.parametrize("given", [PLAIN, {}], ids=["a user", "nobody"])
@@ -342,11 +338,7 @@ async def test_a_task_model_that_the_key_may_not_use(
 
 async def test_one_bad_moment_says_nothing_about_a_task_model(desk: Desk) -> None:
     """A firewall's page names no model: the chat's own model does this task alone."""
-    text = {"type": "output_text", "text": '{"title": "Hi"}', "annotations": []}
-    output = [{"type": "message", "role": "assistant", "content": [text]}]
-    done = replying(
-        json.dumps({"id": "resp_1", "status": "completed", "output": output})
-    )
+    done = in_one_piece(wire.message_item('{"title": "Hi"}'))
     page = replying("<html><title>Blocked</title></html>", 403)
     prompt = chat("### Task: a title", model="f.gpt-5.2")
 

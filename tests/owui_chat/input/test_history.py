@@ -402,20 +402,16 @@ def test_half_pairs_are_not_sent(chat: list[ChatPart]) -> None:
     assert items[-1] == answer("Done.")
 
 
-def test_empty_output_keeps_its_pair() -> None:
-    chat: list[ChatPart] = [called("1"), ToolMessage("call_1", ""), marked(A, "Done.")]
-
-    items = built(chat, kept(A, call("1")))
-
-    assert items[:2] == [CALL_1, {**output("1"), "output": ""}]
+IMAGES = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
 
 
-def test_picture_of_a_tool_stays_in_its_output() -> None:
-    parts = [{"type": "input_image", "image_url": "data:,", "detail": "auto"}]
+@pytest.mark.parametrize("given", ["", IMAGES], ids=["nothing", "a picture"])
+def test_output_of_a_call_is_sent_as_it_is(given: str | list[Item]) -> None:
+    chat: list[ChatPart] = [called("1"), ToolMessage("call_1", given)]
 
-    _, result = built([called("1"), ToolMessage("call_1", parts)])
+    items = built([*chat, marked(A, "Done.")], kept(A, call("1")))
 
-    assert result == {**output("1"), "output": parts}
+    assert items[:2] == [CALL_1, {**output("1"), "output": given}]
 
 
 def test_call_without_its_words_gets_those_of_its_card() -> None:

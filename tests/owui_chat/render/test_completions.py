@@ -159,35 +159,6 @@ def test_failed_result_keeps_its_text() -> None:
     assert "usage" not in body  # a zero would be a lie
 
 
-def test_answer_that_ran_out_of_tokens_is_no_error() -> None:
-    body = result(RunDone(ending_of_incomplete("max_output_tokens")))
-
-    assert body["choices"][0]["finish_reason"] == "length"
-    assert "error" not in body
-
-
-@pytest.mark.parametrize(
-    ("code", "reason", "is_error"),
-    [
-        ("max_output_tokens", "length", False),
-        ("context_length_exceeded", "length", False),
-        ("max_messages", "length", False),
-        ("content_filter", "content_filter", False),
-        ("a_new_word", "stop", False),
-        ("cancelled", "length", True),
-        ("steered", "length", True),
-    ],
-)
-def test_answer_that_is_not_whole_has_a_reason_or_an_error(
-    code: str, reason: str, is_error: bool
-) -> None:
-    """No reason of OpenAI says that somebody has stopped it."""
-    body = result(RunDone(ending_of_incomplete(code), output=(message("1", "Ra"),)))
-
-    assert body["choices"][0]["finish_reason"] == reason
-    assert ("error" in body) is is_error
-
-
 def test_text_of_a_task_is_that_of_its_answer() -> None:
     """One that failed has no title."""
     title = message("2", "https://a.b?utm_source=openai")
@@ -358,26 +329,45 @@ def test_call_has_the_form_of_chat_completions(
     assert chat_tool_call(item) == {"id": "call_1", "type": kind, kind: body}
 
 
+FULL = ending_of_incomplete("max_output_tokens")
+
+
 @pytest.mark.parametrize(
-    ("ending", "has_calls", "reason"),
+    ("ending", "output", "reason"),
     [
-        (ending_of_incomplete("max_output_tokens"), False, "length"),
-        (ending_of_incomplete("max_output_tokens"), True, "length"),
-        (ending_of_incomplete("content_filter"), False, "content_filter"),
-        (ending_of_incomplete(None), False, "stop"),
-        (Ending("completed"), True, "tool_calls"),
-        (Ending("completed"), False, "stop"),
+        (FULL, [RAIN], "length"),
+        (FULL, [], "length"),
+        (FULL, [call("1")], "length"),
+        (ending_of_incomplete("context_length_exceeded"), [RAIN], "length"),
+        (ending_of_incomplete("max_messages"), [RAIN], "length"),
+        (ending_of_incomplete("content_filter"), [], "content_filter"),
+        (ending_of_incomplete("a_new_word"), [RAIN], "stop"),
+        (ending_of_incomplete(None), [], "stop"),
+        (Ending("completed"), [call("1")], "tool_calls"),
+        (Ending("completed"), [], "stop"),
     ],
 )
 def test_reason_is_a_word_of_chat_completions(
-    ending: Ending, has_calls: bool, reason: str
+    ending: Ending, output: list[Item], reason: str
 ) -> None:
-    output = (call("1"),) if has_calls else ()
+    run = RunDone(ending, output=tuple(output))
 
-    *_, last = chunks_of([RunDone(ending, output=output)])
+    body = result(run)
+    *_, last = chunks_of([run])
 
+    assert body["choices"][0]["finish_reason"] == reason
+    assert "error" not in body
     choice = {"index": 0, "delta": {}, "finish_reason": reason}
     assert last == {**HEAD, "choices": [choice]}
+
+
+@pytest.mark.parametrize("code", ["cancelled", "steered"])
+def test_answer_that_somebody_stopped_has_an_error(code: str) -> None:
+    """No reason of OpenAI says so."""
+    body = result(RunDone(ending_of_incomplete(code), output=(RAIN,)))
+
+    assert body["choices"][0]["finish_reason"] == "length"
+    assert "error" in body
 
 
 def test_failure_is_an_error_without_a_reason() -> None:

@@ -55,18 +55,27 @@ async def test_address_is_refused_before_a_token_is_asked_for() -> None:
         await check_call(arrived_call(chat("Hi"), valves), account)
 
 
+GATEWAY = "https://gateway.example/v1"
+
+
 @pytest.mark.parametrize(
-    ("setting", "address", "is_told"),
+    ("setting", "address", "headers", "told"),
     [
-        ("auto", "https://api.openai.com/v1", False),
-        ("auto", "https://us.openai.azure.com/openai/v1", False),
-        ("auto", "https://gateway.example/v1", True),
-        ("always", "https://api.openai.com/v1", True),
-        ("never", "https://gateway.example/v1", False),
+        ("auto", "https://api.openai.com/v1", {}, None),
+        ("auto", "https://us.openai.azure.com/openai/v1", {}, None),
+        ("auto", GATEWAY, {}, "Ada"),
+        ("always", "https://api.openai.com/v1", {}, "Ada"),
+        ("never", GATEWAY, {}, None),
+        # A header of the administrator may say less of who asks.
+        ("auto", GATEWAY, {"X-OpenWebUI-User-Name": "-"}, "-"),
     ],
 )
 async def test_only_gateways_are_told_who_asks(
-    setting: str, address: str, is_told: bool, host: StandInHost
+    setting: str,
+    address: str,
+    headers: dict[str, str],
+    told: str | None,
+    host: StandInHost,
 ) -> None:
     """OpenAI needs neither a name nor an address, unless an administrator wants it."""
 
@@ -81,17 +90,14 @@ async def test_only_gateways_are_told_who_asks(
         ENABLE_FORWARD_USER_INFO_HEADERS=True,
         FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-OpenWebUI-Chat-Id",
     )
-    valves = Valves.model_validate(
-        {"API_KEY": "sk-1", "BASE_URL": address, "FORWARD_USER_INFO": setting}
-    )
+    given = {"BASE_URL": address, "FORWARD_USER_INFO": setting}
+    own = {"EXTRA_HEADERS": json.dumps(headers)} if headers else {}
+    valves = Valves.model_validate({"API_KEY": "sk-1", **given, **own})
 
     call = await check_call(arrived_call(chat("Hi"), valves))
 
-    told = {"X-OpenWebUI-User-Name": "Ada", "X-OpenWebUI-Chat-Id": "chat-1"}
-    assert call.endpoint.extra_headers == (told if is_told else {})
-
-
-GATEWAY = "https://gateway.example/v1"
+    sent = {"X-OpenWebUI-User-Name": told, "X-OpenWebUI-Chat-Id": "chat-1"}
+    assert call.endpoint.extra_headers == (sent if told else {})
 
 
 async def test_placeholders_of_the_host_are_filled_in(host: StandInHost) -> None:
@@ -216,30 +222,6 @@ async def test_endpoint_that_cannot_be_used_is_no_fault_of_the_request() -> None
         await check_call(arrived, account)
 
     assert refused.value.remedy == "setup"
-
-
-async def test_header_of_the_administrator_comes_before_the_hosts(
-    host: StandInHost,
-) -> None:
-    """It may say less of who asks."""
-
-    def identity(headers: dict[str, str], _: Any, **__: Any) -> dict[str, str]:
-        return {**headers, "X-Name": "Ada", "X-Role": "user"}
-
-    host.provide("utils.headers", include_user_info_headers=identity)
-    host.provide(
-        "env",
-        VERSION="0.12.4",
-        WEBUI_SECRET_KEY="secret",
-        ENABLE_FORWARD_USER_INFO_HEADERS=True,
-        FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-Chat",
-    )
-    valves = Valves(API_KEY="sk-1", BASE_URL=GATEWAY, EXTRA_HEADERS='{"X-Name": "-"}')
-
-    call = await check_call(arrived_call(chat("Hi"), valves))
-
-    sent = call.endpoint.extra_headers
-    assert sent == {"X-Name": "-", "X-Role": "user", "X-Chat": "chat-1"}
 
 
 @pytest.mark.parametrize("is_admin", [True, False])

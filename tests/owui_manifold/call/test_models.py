@@ -19,7 +19,7 @@ from shells import model_list
 from shells.model_list import fetch_models
 from simulator import Simulator
 from stand_in.host import StandInHost
-from upstream.server import Upstream, replying, until
+from upstream.server import Answerer, Upstream, in_turn, replying, until
 
 pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
@@ -30,30 +30,22 @@ async def settled(connections: Connections) -> None:
         await asyncio.gather(*connections._pool()._tasks)
 
 
+LIST = replying('{"data": [{"id": "gpt-5.2"}]}')
+
+
 async def test_known_models_are_kept_when_the_listing_fails(
     connections: Connections, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An hour of trouble must not empty the list."""
-    answers = [
-        web.json_response({"data": [{"id": "gpt-5.2"}]}),
-        web.Response(status=500),
-    ]
-
-    async def answer(_: web.Request) -> web.Response:
-        return answers.pop(0)
-
-    async with Upstream(answer) as upstream:
+    async with Upstream(in_turn(LIST, replying("", 500))) as upstream:
         listing = Listing()
-        for seconds in (10_000.0, 20_000.0):
+        for seconds in (10_000.0, 20_000.0, 20_000.0):
             monkeypatch.setattr(
                 model_list, "monotonic_seconds", lambda now=seconds: now
             )
-            await listing.usable(upstream.endpoint, connections)
+            kept = await listing.usable(upstream.endpoint, connections)
             await settled(connections)
-        kept = await listing.usable(upstream.endpoint, connections)
-        await settled(connections)
 
-    assert answers == []
     assert kept == {"gpt-5.2": ""}
     assert len(upstream.requests) == 2, "after a failure the server has a pause"
 
@@ -258,25 +250,18 @@ async def test_catalog_is_no_guess_where_no_server_is_asked(
 
 
 @pytest.mark.parametrize(
-    "made",
+    "answer",
     [
-        lambda: web.Response(status=401, text="sk-upstream-1 is wrong"),
-        lambda: web.Response(text="<html>"),
-        lambda: web.Response(text="x" * 5_100_000),
+        replying("sk-upstream-1 is wrong", 401, "text/plain"),
+        replying("<html>", content_type="text/plain"),
+        replying("x" * 5_100_000, content_type="text/plain"),
     ],
     ids=["refused", "page", "too long"],
 )
 async def test_answer_that_is_not_a_list_is_an_error(
-    made: object, connections: Connections
+    answer: Answerer, connections: Connections
 ) -> None:
     """It is an error of ours, without a word of the server."""
-
-    async def answer(_: web.Request) -> web.Response:
-        assert callable(made)
-        response = made()
-        assert isinstance(response, web.Response)
-        return response
-
     async with Upstream(answer) as upstream:
         with pytest.raises(ResponsesError) as failed:
             await fetch_models(upstream.endpoint, connections)
@@ -290,11 +275,7 @@ async def test_nobody_in_particular_asks_for_the_list(
 ) -> None:
     """Only a chat has a token to send; a host that keeps its list gets the catalog's."""
     keeping_host(host)
-
-    async def answer(_: web.Request) -> web.Response:
-        return web.json_response({"data": [{"id": "gpt-5.2"}]})
-
-    async with Upstream(answer) as upstream:
+    async with Upstream(LIST) as upstream:
         given = {"BASE_URL": upstream.base_url, "AUTH": auth, "MODEL_ID": "auto"}
         valves = Valves.model_validate(given)
         listed = await list_models(valves, Listing(), connections)

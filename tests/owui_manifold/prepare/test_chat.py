@@ -18,9 +18,10 @@ from calls.sample import (
     host_context,
 )
 from calls.valves import expert
+from chats.parts import input_message
 from manifold.learning import repair_scope
 from openai_responses.errors import InvalidRequest
-from openai_responses.items import Item, message_text, text_message
+from openai_responses.items import message_text, text_message
 from openai_responses.loop.spending import Budget, EarlierSpending
 from openai_responses.repairs.finding import TriedRepair
 from openai_responses.repairs.request_repairs import LeaveOutParameter, Repair
@@ -50,11 +51,6 @@ SEALED = strip_for_replay(reasoning("1"))
 
 def never() -> bool:
     return False
-
-
-def user(text: str) -> Item:
-    part = {"type": "input_text", "text": text}
-    return {"type": "message", "role": "user", "content": [part]}
 
 
 def keep_reasoning(host: StandInHost, family: str = "gpt-5.6-sol") -> None:
@@ -114,7 +110,9 @@ async def test_message_of_the_hosts_table_alone_instructs_nobody(
         with pytest.raises(InvalidRequest, match="the page does not show"):
             await build_chat_request(call)
     else:
-        assert (await build_chat_request(call)).request.input == [user("Hi")]
+        assert (await build_chat_request(call)).request.input == [
+            input_message("Hi").item
+        ]
 
 
 async def test_chat_of_questions_and_answers_asks_no_table(
@@ -149,7 +147,7 @@ async def test_words_of_others_are_those_that_the_page_shows(
 
     prepared = await build_chat_request(saved_call(host, chat("Obey."), rows, owner))
 
-    assert prepared.request.input == [user(words)]
+    assert prepared.request.input == [input_message(words).item]
 
 
 async def test_chat_becomes_a_request(host: StandInHost) -> None:
@@ -163,7 +161,7 @@ async def test_chat_becomes_a_request(host: StandInHost) -> None:
     assert len(sent.pop("safety_identifier")) == len(sent.pop("prompt_cache_key")) == 48
     assert sent == {
         "model": "gpt-5.6-sol",
-        "input": [user("Hi")],
+        "input": [input_message("Hi").item],
         "instructions": "Be brief.",
         "stream": True,
         "store": False,
@@ -340,7 +338,7 @@ async def test_task_is_one_short_request(host: StandInHost) -> None:
     sent = prepared.request.payload()
     assert sent == {
         "model": "gpt-5.6-sol",
-        "input": [user("Make a title for:\n\nHello.")],
+        "input": [input_message("Make a title for:\n\nHello.").item],
         "stream": False,
         "store": False,
         "reasoning": {"effort": "none"},
@@ -662,7 +660,9 @@ async def test_database_that_is_away_hides_no_message(
     call = hiding(host)
 
     if away == 1:
-        assert (await build_chat_request(call)).request.input == [user("Hi")]
+        assert (await build_chat_request(call)).request.input == [
+            input_message("Hi").item
+        ]
     else:
         with pytest.raises(OperationalError):
             await build_chat_request(call)

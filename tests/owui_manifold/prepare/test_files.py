@@ -12,8 +12,8 @@ from unittest.mock import Mock
 import pytest
 
 from calls.sample import IDS, call_of, chat, host_context
-from chats.parts import input_message, text_part
-from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP, data_url
+from chats.parts import file_part, input_message, text_part
+from chats.pictures import JPEG, PDF, PIXEL, PNG, WEBP
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
 from owui_chat.messages import AssistantText, Attachment, ChatPart, UserMessage
@@ -29,12 +29,6 @@ pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 Json = dict[str, Any]
 USER = SimpleNamespace(id="user-1", role="user")
 ADMIN = SimpleNamespace(id="admin", role="admin")
-
-
-def document(name: str, content: bytes, kind: str = "application/pdf") -> Item:
-    """A file as the model gets it."""
-    data = data_url(content, kind)
-    return {"type": "input_file", "filename": name, "file_data": data}
 
 
 def attachment(file_id: str, name: str, kind: str = "application/pdf") -> Attachment:
@@ -59,7 +53,7 @@ async def test_document_stands_in_front_of_the_question(host: StandInHost) -> No
 
     parts = await asked_with(attachment(file_id, "a.pdf"))
 
-    assert parts == [document("a.pdf", PDF), text_part("?")]
+    assert parts == [file_part("a.pdf", PDF), text_part("?")]
     [thread] = host.files.threads  # storage may be slow and far away
     assert thread != threading.current_thread().name
 
@@ -80,7 +74,7 @@ async def test_caller_without_a_name_gets_the_stored_one(
 
     parts = await asked_with(attachment(file_id, "", declared))
 
-    assert parts[0] == document(name, b"a,b", "text/csv")
+    assert parts[0] == file_part(name, b"a,b", "text/csv")
 
 
 @pytest.mark.parametrize(
@@ -118,7 +112,7 @@ async def test_shared_file_is_read(host: StandInHost) -> None:
 
     for user in (USER, ADMIN):
         parts = await asked_with(attachment(file_id, "a.pdf"), user=user)
-        assert parts[0] == document("a.pdf", PDF)
+        assert parts[0] == file_part("a.pdf", PDF)
 
 
 @pytest.mark.parametrize(
@@ -235,7 +229,7 @@ async def test_later_turn_begins_with_the_earlier_one(host: StandInHost) -> None
     first = await inputs("Read it.", message_id="q0", FILE_INPUT="pdf")
     second = await inputs("Read it.", "Done.", "So?", message_id="q1", FILE_INPUT="pdf")
 
-    assert first[0]["content"][0] == document("a.pdf", PDF)
+    assert first[0]["content"][0] == file_part("a.pdf", PDF)
     assert second[:1] == first
     assert len(second) == 3
 
@@ -254,7 +248,7 @@ async def test_files_stay_at_the_question_that_is_answered_again(
     prepared = await build_chat_request(asked_again)
 
     [asked] = prepared.request.input
-    assert asked["content"] == [document("a.pdf", PDF), text_part("Read it.")]
+    assert asked["content"] == [file_part("a.pdf", PDF), text_part("Read it.")]
 
 
 async def test_files_are_the_hosts_unless_wanted(host: StandInHost) -> None:
@@ -417,4 +411,4 @@ async def test_files_of_others_who_go_on_with_a_chat_come_from_their_request(
 
     [question] = (await build_chat_request(asked)).request.input
 
-    assert question["content"] == [document("a.pdf", PDF), text_part("Read it.")]
+    assert question["content"] == [file_part("a.pdf", PDF), text_part("Read it.")]

@@ -330,11 +330,6 @@ async def test_legacy_tools_are_reported_to_an_administrator_once(
     assert host.models.updates == []
 
 
-async def test_other_models_are_not_looked_up(host: StandInHost) -> None:
-    """Most requests cost no look at the database."""
-    assert await notices_for(asking("native", AUTO_NATIVE_TOOLS=True)) == []
-
-
 async def test_users_and_tasks_see_nothing(host: StandInHost) -> None:
     """A user can change nothing; a title has no status line."""
     host.models.add(WORKSPACE, "admin", function_calling="legacy")
@@ -367,21 +362,28 @@ async def test_auto_native_tools_changes_only_function_calling(
 
 
 @pytest.mark.parametrize(
-    ("model_id", "params"),
+    ("way", "model_id", "params"),
     [
-        pytest.param(WORKSPACE, {}, id="nothing is set"),
-        pytest.param(WORKSPACE, {"function_calling": "native"}, id="another way"),
-        pytest.param("another", {"function_calling": "legacy"}, id="no record"),
+        pytest.param("legacy", WORKSPACE, {}, id="nothing is set"),
+        pytest.param("legacy", WORKSPACE, {"function_calling": "native"}, id="another"),
+        pytest.param(
+            "legacy", "another", {"function_calling": "legacy"}, id="no record"
+        ),
+        pytest.param("native", WORKSPACE, {"function_calling": "legacy"}, id="native"),
     ],
 )
 async def test_a_users_own_choice_is_left_alone(
-    model_id: str, params: Json, host: StandInHost
+    way: str, model_id: str, params: Json, host: StandInHost
 ) -> None:
-    """They set it in the controls of their chat; the record says otherwise."""
+    """They set it in the controls of their chat; the record says otherwise.
+
+    It is looked up for the older way alone: most requests cost no look at the database.
+    """
     host.models.add(model_id, "admin", **params)
 
-    assert await notices_for(asking(AUTO_NATIVE_TOOLS=True)) == []
+    assert await notices_for(asking(way, AUTO_NATIVE_TOOLS=True)) == []
     assert host.models.updates == []
+    assert (WORKSPACE in host.models.reads) is (way == "legacy")
 
 
 async def test_host_without_the_models_table_is_reported(host: StandInHost) -> None:

@@ -28,7 +28,15 @@ from owui_manifold.run.answer import answer_events
 from simulator import Simulator
 from stand_in.host import StandInHost
 from stand_in.signing import SIGN
-from upstream.server import Answerer, Upstream, in_turn, replying, started, until
+from upstream.server import (
+    Answerer,
+    Upstream,
+    in_one_piece,
+    in_turn,
+    replying,
+    started,
+    until,
+)
 
 pytestmark = pytest.mark.asyncio
 
@@ -282,9 +290,8 @@ def response_of(text: str, **part: Any) -> Answerer:
     """A whole response: a thought, then a text."""
     content = {"type": "output_text", "text": text, "annotations": [], **part}
     message = {"type": "message", "id": "msg_1", "role": "assistant"}
-    whole = {"id": "resp_1", "object": "response", "status": "completed"}
-    output = [THOUGHT, {**message, "status": "completed", "content": [content]}]
-    return replying(json.dumps({**whole, "output": output}))
+    said = {**message, "status": "completed", "content": [content]}
+    return in_one_piece(THOUGHT, said)
 
 
 def refusing(message: str) -> Answerer:

@@ -1,7 +1,5 @@
 """What the money bought, added up another way from what the API reported."""
 
-import json
-
 import pytest
 
 from calls.desk import Desk
@@ -13,7 +11,7 @@ from owui_administration.usage_table import UsageRow
 from shells.administration import Purchases
 from stand_in.host import host_request
 from stand_in.usage_database import UsageDatabase
-from upstream.server import Upstream, replying
+from upstream.server import Upstream, in_one_piece
 
 pytestmark = pytest.mark.asyncio
 
@@ -176,10 +174,8 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
         "output_tokens_details": {"reasoning_tokens": 90},
         "cost": 7.0,
     }
-    whole = {"id": "resp_1", "object": "response", "status": "completed"}
     drawn = {"image_gen": {"output_tokens": 100}}
-    told = {**whole, "output": [message], "usage": usage, "tool_usage": drawn}
-    answer = replying(json.dumps(told))
+    answer = in_one_piece(message, usage=usage, tool_usage=drawn)
     async with Upstream(answer) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.ask("Hi")

@@ -45,6 +45,7 @@ from upstream.server import (
     Answerer,
     Upstream,
     breaking,
+    in_one_piece,
     in_turn,
     replying,
     streaming,
@@ -754,11 +755,6 @@ USAGE: Json = {
 }
 
 
-def response_of(*output: Json, usage: Json | None = USAGE) -> Answerer:
-    whole = {"id": "resp_1", "object": "response", "status": "completed"}
-    return replying(json.dumps({**whole, "output": output, "usage": usage}))
-
-
 @pytest.mark.parametrize(
     ("output", "usage", "expected"),
     [
@@ -778,7 +774,7 @@ async def test_answer_of_a_server_without_usage_is_estimated(
     desk: Desk,
 ) -> None:
     """Else a limit in tokens is none there."""
-    async with Upstream(response_of(*output, usage=usage)) as upstream:
+    async with Upstream(in_one_piece(*output, usage=usage)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.chunks(chat("word " * 400))
 
@@ -798,7 +794,7 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         return "rain " * 4_000
 
     body = chat("Hi", tools=[TOOL])
-    both = response_of(CALLED, calling("get_weather", 2))
+    both = in_one_piece(CALLED, calling("get_weather", 2), usage=USAGE)
     async with Upstream(in_turn(both, wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
@@ -828,9 +824,9 @@ async def test_a_container_is_paid_for_once_in_all_rounds(desk: Desk) -> None:
     again = {**RAN, "id": "ci_2"}
     other = {**RAN, "id": "ci_3", "container_id": "cntr_2"}
     rounds = in_turn(
-        response_of(RAN, {**RAN, "id": "ci_4"}, CALLED),
-        response_of(again, other, calling("get_weather", 2)),
-        response_of({**RAN, "id": "ci_5"}, ANSWER),
+        in_one_piece(RAN, {**RAN, "id": "ci_4"}, CALLED, usage=USAGE),
+        in_one_piece(again, other, calling("get_weather", 2), usage=USAGE),
+        in_one_piece({**RAN, "id": "ci_5"}, ANSWER, usage=USAGE),
     )
     async with Upstream(rounds) as upstream:
         desk.set_valves(
@@ -943,9 +939,8 @@ async def test_no_form_of_a_question_makes_a_stopped_answer_cheap(
 
 async def test_tier_without_a_price_costs_as_the_standard_one(desk: Desk) -> None:
     """Servers have names of their own for it; else a limit in money is none there."""
-    whole = {"id": "resp_1", "object": "response", "status": "completed"}
-    told = {**whole, "output": [ANSWER], "usage": USAGE, "service_tier": "on_demand"}
-    async with Upstream(replying(json.dumps(told))) as upstream:
+    told = in_one_piece(ANSWER, usage=USAGE, service_tier="on_demand")
+    async with Upstream(told) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         await desk.chunks(chat("Hi"))
 

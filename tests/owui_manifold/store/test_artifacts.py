@@ -27,7 +27,7 @@ from simulator import Simulator
 from simulator.files import TABLE, draw_picture
 from stand_in.host import StandInHost, host_request
 from stand_in.signing import SIGN
-from upstream.server import Answerer, Upstream, replying
+from upstream.server import Answerer, Upstream, in_one_piece, replying
 
 pytestmark = pytest.mark.asyncio
 
@@ -97,7 +97,7 @@ class Desk:
         call = {"type": "image_generation_call", "id": "ig_1", "status": "completed"}
         said = saying("There.")
         return await self.ask_server(
-            caller, POST=whole({**call, "result": result, **fields}, said)
+            caller, POST=in_one_piece({**call, "result": result, **fields}, said)
         )
 
 
@@ -109,10 +109,6 @@ def desk(sim: Simulator, host: StandInHost, connections: Connections) -> Desk:
 def saying(text: str, *annotations: Json) -> Json:
     part = {"type": "output_text", "text": text, "annotations": annotations}
     return {"type": "message", "role": "assistant", "id": "msg_1", "content": [part]}
-
-
-def whole(*output: Json) -> Answerer:
-    return replying(json.dumps({"id": "r", "status": "completed", "output": output}))
 
 
 def cards(events: list[AnswerEvent]) -> list[Any]:
@@ -357,7 +353,7 @@ async def test_name_of_a_file_draws_nothing_and_leads_nowhere(
 @pytest.mark.parametrize("named", [{}, {"filename": "data/"}])
 async def test_file_without_a_name_gets_one(named: Json, desk: Desk) -> None:
     cited = {"type": "container_file_citation", "container_id": "c", "file_id": "f"}
-    answer = whole(saying("Here.", {**cited, **named}))
+    answer = in_one_piece(saying("Here.", {**cited, **named}))
 
     await desk.ask_server(POST=answer, GET=replying(TABLE, 200, "text/csv"))
 
@@ -441,7 +437,7 @@ async def test_files_of_texts_are_limited(texts: int, most: int, desk: Desk) -> 
         return await replying(b"1", 200, "text/csv")(request)
 
     said = [saying(f"Here {number}.", *cited) for number in range(texts)]
-    await desk.ask_server(POST=whole(*said), GET=give)
+    await desk.ask_server(POST=in_one_piece(*said), GET=give)
 
     assert len(fetched) == most
 
