@@ -1,6 +1,6 @@
 """Asks users for approval of calls: at the host's cards, or in its dialog.
 
-From 0.12 on the host can ask itself. It stores the question with the chat, so that it
+From 0.12.2 on the host can ask itself. It stores the question with the chat, so that it
 is answered after a reload or from another device; then it makes the call and calls the
 pipe again. It is left to ask where its answer is enough, and its card shows all that
 will run (`HostQuestions`). The dialog is for all others, and asks once about several

@@ -252,8 +252,8 @@ async def wait_for_database(chat_id: str) -> None:
 def stores_approvals() -> bool:
     """Say whether the host asks for approvals at its cards, and stores the questions.
 
-    0.11.4 has such cards as well, but loses the results of the calls that were approved
-    (docs/reference/open-webui.md, "Approvals").
+    0.11.4 has such cards as well, but loses the results of the calls that were approved;
+    0.12.0 and 0.12.1 lack one of the functions (docs/reference/open-webui.md, "Approvals").
     """
     try:
         host_name("utils.tool_approval", "complete_tool_call")
