@@ -36,9 +36,6 @@ DIFFERENCES: Mapping[str, Mapping[str, Any]] = {
     "plain can be asked": {PIPE: False, PIPELINE: False},
     # Open WebUI says who a program is, and the Pipelines server does not.
     "a program is somebody": {PIPE: True, PIPELINE: False},
-    # Each request of a program is an answer of its own to the pipe; a pipeline goes on
-    # with the same one.
-    "a client's forced choice holds on": {PIPE: True, PIPELINE: False},
     # Programs of 2023 know `functions` alone. They ask Open WebUI's API, whose models have
     # changed below them; who asks a pipeline has begun with it since.
     "functions of 2023 are tools": {PIPE: True, PIPELINE: False},

@@ -452,14 +452,13 @@ async def test_audit_log_has_a_line_for_request_and_end(
 async def test_a_forced_choice_holds_until_tools_ran(
     door: Door, choice: Any, reader: str
 ) -> None:
-    """A model that is forced in every round would never answer."""
+    """A model that is forced in every round would never answer; a program chooses anew."""
     question = Question("sim:tool", body={"tool_choice": choice})
     [turn] = await door.talk(question, reader=reader)
 
-    holds_on = DIFFERENCES["a client's forced choice holds on"][door.name]
     first, second = [bool(body.get("tool_choice")) for body in turn.requests]
     assert first
-    assert second is (holds_on and reader == "plain")
+    assert second is (reader == "plain")
 
 
 @pytest.mark.parametrize(
