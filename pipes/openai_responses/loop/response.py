@@ -112,7 +112,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.loop.growing_parts import GrowingParts
 from openai_responses.loop.repeated_messages import RepeatedMessages
-from openai_responses.models.usage import Usage, add_usage, read_usage
+from openai_responses.models.usage import Usage, read_usage
 from openai_responses.requests.replay import remote_failed, remote_pair
 from openai_responses.requests.tools import ToolNames
 from openai_responses.transport.stream import (
@@ -159,7 +159,8 @@ class ResponseState:
         of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
-        self.usage: Usage | None = None
+        self._ends: list[Usage | None] = []
+        """What each response of the stream has used that came to an end."""
         self.refusal: ApiError | None = None
         self.event_count = 0
         self.byte_count = 0
@@ -237,6 +238,16 @@ class ResponseState:
     def has_answered(self) -> bool:
         """Whether it has brought anything but thoughts and calls of our tools."""
         return not all(is_call(item) or is_reasoning(item) for item in self._items)
+
+    @property
+    def usages(self) -> list[Usage]:
+        """Those of all responses of the stream."""
+        return [*filter(None, self._ends)]
+
+    @property
+    def usage(self) -> Usage | None:
+        """That of the last response."""
+        return self._ends[-1] if self._ends else None
 
     @property
     def is_over(self) -> bool:
@@ -675,7 +686,7 @@ class ResponseState:
             response.get("service_tier"),
             response.get("tool_usage"),
         )
-        self.usage = add_usage(self.usage, used)
+        self._ends.append(used)
         removed = Counter[str]()  # what the API left out of the input, by its reasons
         for row in content_parts(response.get("input_transformations")):
             if row.get("action") == "removed":
