@@ -22,7 +22,8 @@ something else than its deltas: the part that was not shown yet is shown, and th
 item is the wire's own dict. An end that is shorter than what came, or that has no text
 at all, keeps the longer text, in the final item too. Items that only deltas brought end
 with the response, unless it failed. Events after the end of the response are ignored,
-unless it had no items: a gateway may ask its model once more, in the same stream.
+unless it had no items, or calls that only the server can make: a gateway may ask its
+model once more, in the same stream.
 
 An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 they are unknown, it is the last item that came with the same `output_index`, if the
@@ -32,10 +33,10 @@ final snapshot is found by its ids, else it is the first of its type that no oth
 the snapshot is. A gateway that loses its server in the middle of an answer may ask once
 more, in the same stream: a second `response.created` names another response. Messages of
 the first one stay as far as they came, nothing is left of its thoughts and calls, and
-none of its items is meant by what follows. Items are numbered as they come: other servers leave
-`output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-opens when it ends, with an id of ours. Some servers number the calls of each response
-anew; such a call leaves here under an id that no earlier response has.
+none of its items is meant by what follows. Items are numbered as they come: other
+servers leave `output_index` out, reuse it, or change it (docs/servers.md). A call
+without a `call_id` opens when it ends, with an id of ours. Some servers number the calls
+of each response anew; such a call leaves here under an id that no earlier response has.
 
 Servers that are agents call tools of their own, and say in the same response what these
 returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
@@ -122,6 +123,7 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
+    ItemEvent,
     LooseWords,
     PartDone,
     PartialImage,
@@ -259,6 +261,8 @@ class ResponseState:
         self.event_count += 1
         take = self._take_reason if self.is_over else self._take
         events = take(event)
+        if self._may_go_on and events and isinstance(event, ItemEvent):
+            self.ending = None  # the server goes on, and ends it once more
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
         return self._repeated_messages.show(events)
@@ -291,10 +295,7 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    output = self._as_output(item)
-                    if output is not item:  # the server goes on after it
-                        self.ending = None
-                        item = output
+                    item = self._as_output(item)
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -330,7 +331,7 @@ class ResponseState:
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        last = self._items[-1:]
+        last = self._items[self._begin :][-1:]
         is_whole = any(map(_is_answer if self._has_end_mark else is_call, last))
         if not is_whole or self._open or self._early:
             return []
@@ -360,6 +361,7 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+        self._may_go_on = False
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
@@ -726,9 +728,13 @@ class ResponseState:
             is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
             if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
-        is_foreign = any(map(self._is_foreign, open_calls(self.output)))
-        has_answer = bool(self._items) and not is_foreign
-        self._may_go_on = self.ending == COMPLETED and not has_answer
+        positions = range(self._begin, len(self._items))
+        own = [self._ended[place] for place in positions if place in self._ended]
+        is_foreign = any(map(self._is_foreign, open_calls(own)))
+        has_answer = bool(positions) and not is_foreign
+        may_end_again = len(self._ends) < _MOST_ENDS  # each end looks through all items
+        is_complete = self.ending == COMPLETED
+        self._may_go_on = is_complete and not has_answer and may_end_again
         return [*events, ResponseDone()]
 
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
@@ -821,6 +827,8 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_MOST_ENDS = 100
+"""Of one stream whose server makes calls itself."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
