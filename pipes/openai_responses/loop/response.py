@@ -331,9 +331,12 @@ class ResponseState:
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        last = self._items[self._begin :][-1:]
-        is_whole = any(map(_is_answer if self._has_end_mark else is_call, last))
-        if not is_whole or self._open or self._early:
+        position = len(self._items) - 1
+        last = self._ended.get(position)
+        if position < self._begin or last is None or self._open or self._early:
+            return []
+        is_end = _is_answer(last) if self._has_end_mark else is_call(last)
+        if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
         return [ResponseDone()]

@@ -445,6 +445,7 @@ async def test_queued_answer_does_not_blame_the_stream(status: str, runs: Runs) 
     assert len(told.events) == 1
 
 
+CUT_CALL = {**wire.call_item("get_weather", CITY), "status": "incomplete"}
 MARK = b"data:  [DONE] \n\n"
 """With spaces, as some write it."""
 
@@ -480,11 +481,12 @@ async def test_mark_of_the_end_completes_what_has_ended(
     [
         (wire.function_call("get_weather", CITY), streaming, "completed"),
         (wire.function_call("get_weather", CITY)[:-1], streaming, "cut"),
+        ([wire.done(CUT_CALL)], streaming, "cut"),
         (wire.function_call("get_weather", CITY), breaking, "cut"),
         # A call may have been to follow.
         (wire.message("Rain."), streaming, "cut"),
     ],
-    ids=["call", "open call", "it breaks", "message"],
+    ids=["call", "open call", "cut call", "it breaks", "message"],
 )
 async def test_call_that_has_ended_needs_no_mark(
     answer: wire.Events, end: Callable[[bytes], Answerer], kind: str, runs: Runs
