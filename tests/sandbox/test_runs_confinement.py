@@ -94,12 +94,22 @@ async def test_reasons_of_all_backends_are_logged_once() -> None:
 
 
 async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The log says each reason once; administrators read of it as long as it holds."""
+    """The log says each reason once; administrators read of it as long as it holds.
+
+    Packages are installed once.
+    """
     log: list[str] = []
+    packages = set[str]()
     backend = Pretended(answering(CONFINED), missing="no process is left")
-    tools = OwnedTools(log=log.append, make_backends=lambda _: [backend])
+
+    def make_backends(folder: str) -> list[Pretended]:
+        packages.add(folder)
+        return [backend]
+
+    wheels = str(tmp_path)
+    tools = OwnedTools(wheels=wheels, log=log.append, make_backends=make_backends)
     monkeypatch.setattr(sandbox_tools, "_PROBE_PAUSE_SECONDS", 0.0)
 
     missing = [await tools.specs() for _ in range(2)]
@@ -109,7 +119,7 @@ async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
     assert await tools.specs()
     assert missing == [[], []]
     assert (problems, tools.problems, tools.missing) == (log, [], "")
-    assert len(log) == 1
+    assert len(log) == len(packages) == 1
     assert (await execute(tools)).text != "Error: There is no sandbox on this server."
     await tools.close()
 

@@ -735,7 +735,7 @@ class ResponseState:
         own = [self._ended[place] for place in positions if place in self._ended]
         is_foreign = any(map(self._is_foreign, open_calls(own)))
         has_answer = bool(positions) and not is_foreign
-        may_end_again = len(self._ends) < _MOST_ENDS  # each end looks through all items
+        may_end_again = len(self._ends) < _MOST_RESPONSES  # each end looks through all items
         is_complete = self.ending == COMPLETED
         self._may_go_on = is_complete and not has_answer and may_end_again
         return [*events, ResponseDone()]
@@ -830,7 +830,7 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
-_MOST_ENDS = 100
+_MOST_RESPONSES = 100
 """Of one stream whose server makes calls itself."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""

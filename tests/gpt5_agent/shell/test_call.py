@@ -172,7 +172,9 @@ def test_delegate_is_our_own_tool_only_where_there_are_tasks(
 
     request = requested(call._replace(attached=attached), WeatherTool("own_weather"))
 
-    assert request.own_tools.approver.rule_for("delegate") == rule
+    rule_for = request.own_tools.approver.rule_for
+    assert rule_for("delegate") == rule
+    assert rule_for("own_weather") == ("ask" if "own_" in rules else "auto")
 
 
 def test_unreadable_approval_rule_asks_and_is_reported() -> None:
@@ -193,13 +195,17 @@ def test_unreadable_approval_rule_asks_and_is_reported() -> None:
     assert for_admin.take_notices() == []  # it was shown
 
 
-def test_end_of_the_model_is_told_once_in_each_chat() -> None:
+def test_end_of_the_model_is_told_once_in_each_chat(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """And once in the log."""
     call = question(MODEL="gpt-5")
     callers = [PipelineCaller(chat_id=chat_id) for chat_id in ("a", "a", "b")]
 
     told = [requested(call._replace(caller=who)).take_notices() for who in callers]
 
     assert [len(lines) for lines in told] == [1, 0, 1]
+    assert len(caplog.messages) == 1
 
 
 @pytest.mark.parametrize(("given", "meant"), [(99, 30), (None, 4), (2.9, 2)])
@@ -212,10 +218,10 @@ def test_iterations_of_a_request_are_clamped(given: object, meant: int) -> None:
 @pytest.mark.parametrize("nothing", ["  ", 7])
 def test_empty_request_field_keeps_the_valve(nothing: object) -> None:
     """And a valve that is empty has its default."""
-    body = {"instruction": nothing, "agent_model": nothing}
-    request = asked(body, INSTRUCTION="A", MODEL="")
+    body = {"instruction": nothing, "agent_model": nothing, "context": []}
+    request = asked(body, INSTRUCTION="A", CONTEXT="B", MODEL="")
 
-    assert request.parameters.instruction == "A"
+    assert (request.parameters.instruction, request.parameters.context) == ("A", "B")
     assert request.parameters.model == Valves().MODEL
 
 
@@ -262,7 +268,7 @@ def test_valves_become_the_engines_settings() -> None:
         VERBOSITY="high",
         PARALLEL_TOOL_CALLS=False,
         EXPERT_JSON=expert(max_retries=4, idle_timeout_seconds=77),
-        TOOL_TIMEOUTS="default: 5",
+        TOOL_TIMEOUTS="default: 5, slow_*: 9",
         TOOL_OUTPUT_CHARACTERS=2000,
     )
 
@@ -278,6 +284,7 @@ def test_valves_become_the_engines_settings() -> None:
     limits = build_limits(call, request)
     assert limits.retries.max_retries == 4
     assert limits.timeouts.idle == 77
+    assert request.own_tools.limits.own_seconds("slow_one") == 9
     assert request.own_tools.limits.seconds == 5
     assert request.own_tools.limits.characters == 2000
 

@@ -127,6 +127,7 @@ def test_r24_pictures_of_a_tool_are_a_delta_that_the_host_stores() -> None:
         drawn = [choice for choice in choices if "images" in choice["delta"]]
         assert drawn == [{"index": 0, "delta": {"images": [image]}}]
     output = view.result("m")["output"]
+    assert len({chunk.get("id") for chunk in plain}) == 1  # strict clients want it
     assert PIXEL not in json.dumps(output)
     kinds = [item["type"] for item in output]
     assert kinds.count("message") == kinds.count("function_call_output") == 1
@@ -203,12 +204,13 @@ def test_line_above_a_question_says_that_it_waits(
     """The end of a round is no news to whoever has to answer."""
     step = StepStarted(id="ROUND 1", parent="", kind="round", name="1")
     model = StepStarted(id="MODEL m", parent="ROUND 1", kind="model", name="m")
-    ends = [StepEnded(model, 1.0), StepEnded(step, 2.0)]
+    ends = [StepEnded(model, 1.0), StepEnded(step, 2.25)]
 
     chunks, _ = on_page([step, model, StateChanged(state), *ends])
 
     told = [line["description"] for line in statuses(chunks, "agent_log")]
     assert told == lines
+    assert statuses(chunks, "agent_log")[-1]["seconds"] == 2.25
 
 
 def test_round_without_a_thought_keeps_a_yes_for_the_chat() -> None:

@@ -11,7 +11,7 @@ from owui_administration.usage_table import UsageRow
 from shells.administration import Purchases
 from stand_in.host import host_request
 from stand_in.usage_database import UsageDatabase
-from upstream.server import Upstream, in_one_piece
+from upstream.server import Upstream, in_one_piece, in_turn
 
 pytestmark = pytest.mark.asyncio
 
@@ -164,7 +164,8 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
 ) -> None:
     """That cannot be taken apart; reasoning beyond the output is no answer either.
 
-    What it says of the images that it drew has a price.
+    What it says of the images that it drew has a price. A response that fails counts
+    together with the one that follows.
     """
     text = {"type": "output_text", "text": "Yes.", "annotations": []}
     message = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
@@ -174,15 +175,21 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
         "output_tokens_details": {"reasoning_tokens": 90},
         "cost": 7.0,
     }
+    short = {"input_tokens": 1000, "output_tokens": 60, "cost": 1.0}
     drawn = {"image_gen": {"output_tokens": 100}}
+    error = {"code": "server_error", "message": "Try again."}
+    failed = in_one_piece(status="failed", error=error, usage=short)
     answer = in_one_piece(message, usage=usage, tool_usage=drawn)
-    async with Upstream(answer) as upstream:
+    async with Upstream(in_turn(failed, answer)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        await desk.ask("Hi")
+        desk.set_valves(EXPERT_JSON='{"max_retries": 1}')
+        desk.set_valves(AGENT_JSON='{"model": "gpt-5.6-sol"}')
+        await desk.chunks(chat("Hi", model="my_pipe.gpt5_function_calling"))
 
     row, bought = await counted(administration)
-    assert row.money == 7_000_000
-    assert (bought.reasoning, bought.answers) == (50, 0)
-    tokens = 1000 * PRICES["input"] + 50 * PRICES["output"]
+    assert row.requests == bought.agents == bought.itemized == 2
+    assert row.money == bought.agent_money == 8_000_000
+    assert (bought.reasoning, bought.answers) == (50, 60)
+    tokens = 2000 * PRICES["input"] + 110 * PRICES["output"]
     assert bought.image_money == 100 * 30
     assert bought.itemized_money == tokens + bought.image_money

@@ -20,6 +20,7 @@ from calls.outcomes import (
 )
 from calls.sample import IDS, TOOL, USER, chat
 from calls.tools import with_tool
+from calls.valves import expert
 from chats.pictures import PNG, data_url
 from openai_responses.clock import utc_today
 from openai_responses.endings import Ending
@@ -159,7 +160,8 @@ async def test_filter_observes_the_run_at_its_server_and_its_tools(
 
     monkeypatch.setattr(Telemetry, "observe_run", observe_run)
     monkeypatch.setattr(Telemetry, "observe_tool", observe_tool)
-    await desk.chunks(chat("sim:tool", tools=[TOOL]), **with_tool())
+    body = chat("sim:tool", model="my_pipe.gpt-5.6-sol-high", tools=[TOOL])
+    await desk.chunks(body, **with_tool())
 
     model = ["gpt-5.6-sol", "127.0.0.1", event_words]
     assert told == [*model, "get_weather", False]
@@ -352,6 +354,14 @@ async def test_response_that_begins_with_a_call_is_counted(desk: Desk) -> None:
     assert row.requests == len(desk.sim.requests) == 3
 
 
+async def test_as_many_rounds_as_the_valve_says_make_their_calls(desk: Desk) -> None:
+    """The model hears of the limit in one more."""
+    desk.set_valves(MAX_FUNCTION_CALL_LOOPS=2)
+    await desk.chunks(chat("sim:tool-forever", tools=[TOOL]), **with_tool())
+
+    assert str(desk.bodies[-1]).count("Rain in ") == 2
+
+
 async def test_own_key_at_a_gateway_counts(desk: Desk) -> None:
     """The gateway may serve anybody: only OpenAI bills whoever has the key."""
     desk.limit({"money": 0, "per": "day"})
@@ -472,6 +482,7 @@ async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("mode", "rule", "problem"),
     [
+        ("high", {"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-pro is not available to you"),
         ("research", {"models": ["gpt-6.1-sol"]}, "sol-research is not available to"),
         ("research", {"tools": []}, "you may not use web search"),
         ("research", {"models": ["gpt-6.1-sol-research"]}, ""),
@@ -482,9 +493,12 @@ async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
 async def test_pro_and_research_are_models_of_their_own(
     mode: str, rule: Json, problem: str, desk: Desk
 ) -> None:
-    """They cost many times as much."""
+    """They cost many times as much, also where the request asks for the mode."""
     desk.limit(rule)
     body = {**chat("Hi"), "model": f"my_pipe.gpt-6.1-sol-{mode}"}
+    if mode == "high":
+        desk.set_valves(EXPERT_JSON=expert(caller_may_set="reasoning.mode"))
+        body["reasoning"] = {"mode": "pro"}
 
     chunks = await desk.chunks(body)
 
@@ -739,6 +753,12 @@ RAN: Json = {
     "container_id": "cntr_1",
     "outputs": [],
 }
+SEARCHED: Json = {
+    "type": "web_search_call",
+    "id": "ws_1",
+    "status": "completed",
+    "action": {"type": "search", "query": "rain"},
+}
 CALLED = calling("get_weather")
 ANSWER: Json = {
     "type": "message",
@@ -794,8 +814,9 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         return "rain " * 4_000
 
     body = chat("Hi", tools=[TOOL])
-    both = in_one_piece(CALLED, calling("get_weather", 2), usage=USAGE)
-    async with Upstream(in_turn(both, wait)) as upstream:
+    first = in_one_piece(SEARCHED, CALLED, usage=USAGE)
+    both = in_one_piece(*(calling("get_weather", n) for n in (2, 3)), usage=USAGE)
+    async with Upstream(in_turn(first, both, wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
         answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
         await asked.wait()
@@ -803,9 +824,11 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
         await asyncio.wait([answering])
 
     row = await desk.row()
-    assert row.requests == 2
-    assert row.input == 10 + (10 + 5 + 2 * 20_000 // 4)
-    assert row.cached == 2 * 4
+    assert row.requests == 3
+    assert row.input == 2 * 10 + (10 + 5 + 2 * 20_000 // 4)
+    assert row.cached == 3 * 4
+    bought, _ = await desk.filter._usage.purchases("2026", "user-1")
+    assert bought.searches == 1
 
 
 async def test_silence_of_a_counted_answer_is_told(desk: Desk) -> None:
