@@ -322,9 +322,9 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648). A
-        call needs no mark (OpenRouter, moeru-ai/airi 2593): if more was to come, the model
-        says so when it reads the output.
+        set its mark after a message or a call that had ended (decolua/9router 1648), or
+        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
+        was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
@@ -335,7 +335,8 @@ class ResponseState:
         last = self._ended.get(position)
         if position < self._begin or last is None or self._open or self._early:
             return []
-        is_end = _is_answer(last) if self._has_end_mark else is_call(last)
+        had_end = self._has_end_mark or self._may_go_on
+        is_end = _is_answer(last) if had_end else is_call(last)
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED

@@ -802,6 +802,8 @@ def test_answer_that_goes_on_after_an_end_is_not_over_before_the_next() -> None:
     for event in (*GOES_ON, *wire.message("Hel", "lo", at=1)[:3]):
         state.feed(wire.parsed(event))
     assert (state.ending, state.is_over, state.close()) == (None, False, [])
+    state.feed(wire.parsed(wire.message("Hel", "lo", at=1)[-1]))
+    assert state.close() == [ResponseDone()]  # the server has said so before
 
 
 def test_failure_after_an_end_is_the_end() -> None:

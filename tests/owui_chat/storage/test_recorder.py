@@ -363,7 +363,7 @@ def test_item_in_the_place_of_a_thought_that_was_given_up_is_kept(first: Item) -
     """The items of the next attempt are numbered as those of the first one."""
     again = run_of(first, call("2"))
 
-    given_up = [ItemAdded(0, PLAIN), ItemDone(0, GIVEN_UP)]
+    given_up: list[RunEvent] = [ItemAdded(0, PLAIN), ItemDone(0, GIVEN_UP)]
     assert tell([*given_up, *again]).records == tell(again).records
 
 
