@@ -166,6 +166,7 @@ class Groups:
 
     members: dict[str, set[str]] = field(default_factory=dict)
     asked: list[str] = field(default_factory=list)
+    users_asked: list[str] = field(default_factory=list)
 
     async def get_group_by_id(self, id: str) -> SimpleNamespace | None:
         return await self.get_group_by_name(id.removeprefix("id of "))
@@ -180,6 +181,7 @@ class Groups:
     ) -> list[SimpleNamespace]:
         """Return the groups of a user (models/groups.py)."""
         assert include_inherited
+        self.users_asked.append(user_id)
         return [
             SimpleNamespace(id=f"id of {name}", name=name)
             for name, members in self.members.items()

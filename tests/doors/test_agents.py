@@ -156,10 +156,11 @@ async def test_only_a_lower_limit_may_be_asked_for(door: Door, asked_for: int) -
 async def test_requests_name_user_and_chat_by_hashes(door: Door) -> None:
     """The same in every turn; a plain client has no chat."""
     first, second = await door.talk("Hi", "And now?")
+    [other] = await door.talk(Question("Hi", metadata={"chat_id": "chat-9"}))
     [plain] = await door.talk("Hi", reader="plain")
 
     key = "prompt_cache_key"
-    assert first.sent[key] == second.sent[key]
+    assert first.sent[key] == second.sent[key] != other.sent[key]
     assert first.sent["safety_identifier"] == second.sent["safety_identifier"]
     assert "user-1" not in json.dumps(first.sent)
     assert key not in plain.sent or plain.sent[key] != first.sent[key]

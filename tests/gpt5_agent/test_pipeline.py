@@ -8,7 +8,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -199,8 +199,11 @@ async def test_a_request_cannot_spend_money_or_change_the_rules(
     assert ("u-1" in line) is (metadata is not None)
 
 
-async def test_request_sets_the_keys_that_the_valve_opens(desk: Desk) -> None:
+async def test_request_sets_the_keys_that_the_valve_opens(
+    caplog: pytest.LogCaptureFixture, desk: Desk
+) -> None:
     """By the names that the log tells; what a client of chats needs is always open."""
+    caplog.set_level("INFO")
     opened = "agent_model, Reasoning_Effort, service_tier, instruction"
     desk.set_valves(**RULES, EXPERT_JSON=expert(caller_may_set=opened))
     more = {"response_format": {"type": "json_object"}, "max_tokens": 50}
@@ -215,6 +218,7 @@ async def test_request_sets_the_keys_that_the_valve_opens(desk: Desk) -> None:
     assert sent["reasoning"] == reasoning
     assert sent["text"] == {"format": {"type": "json_object"}}
     assert sent["max_output_tokens"] == 50
+    assert "not known to the API" not in caplog.text
     assert "prompt_cache_retention" not in sent
 
 
@@ -459,14 +463,20 @@ async def test_answers_of_one_user_leave_threads_for_others(
 async def test_page_and_program_have_signs_of_life_of_their_own(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The page shows none of them; a program would take the page's for an answer."""
-    beats: list[object] = []
+    """The page shows none of them; a program would take the page's for an answer.
 
-    def stream(_: object, __: object, beat: object, ___: str) -> Iterator[object]:
+    What refuses the answer after one has the same head.
+    """
+    beats: list[object] = []
+    answers: list[Any] = []
+
+    def stream(_: object, answer: Any, beat: object, ___: str) -> Iterator[object]:
+        answers.append(answer)
         beats.append(beat)
         return iter(())
 
     monkeypatch.setattr(AsyncBridge, "stream", stream)
+    desk.set_valves(API_KEY="")
 
     for metadata in (METADATA, None):
         await desk.asked(HELLO, metadata)
@@ -475,6 +485,8 @@ async def test_page_and_program_have_signs_of_life_of_their_own(
     assert page == KEEPALIVE_CHUNK
     assert isinstance(program, dict)
     assert program["choices"] == [{"index": 0, "delta": {}, "finish_reason": None}]
+    async with aclosing(answers[1]) as refused:
+        assert (await anext(refused))["id"] == program["id"]
 
 
 @pytest.mark.parametrize("word", ["sim:short,wait=200", "sim:quota,wait=200"])

@@ -276,6 +276,7 @@ async def test_first_entry_for_user_and_model_answers(
 
     assert (first_of(chosen) if chosen else None) == address
     assert not (chosen and chosen.problem)
+    assert len(host.groups.users_asked) == any("groups" in entry for entry in entries)
 
 
 @pytest.mark.asyncio

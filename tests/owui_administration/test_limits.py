@@ -396,7 +396,10 @@ async def test_usage_tells_what_is_left_of_every_limit(database: UsageDatabase) 
 async def test_use_of_earlier_runs_is_read_for_rules_that_count(
     given: dict[str, Any], facts: dict[str, Any], rows_read: bool, host: StandInHost
 ) -> None:
-    """A server that was started again knows what was used before."""
+    """A server that was started again knows what was used before.
+
+    Groups are read for rules that name one.
+    """
     table = Table()
     table.stored = (row("2026-11-24", dollars=4),)
     asked = call_facts(**facts)
@@ -404,6 +407,7 @@ async def test_use_of_earlier_runs_is_read_for_rules_that_count(
     limited = await read_user_limits(json.dumps([given]), asked, table)
 
     assert list(limited.rows) == list(table.stored) * rows_read
+    assert host.groups.users_asked == []
 
 
 @pytest.mark.asyncio

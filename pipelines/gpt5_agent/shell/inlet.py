@@ -143,7 +143,7 @@ def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
     Its pictures and files stay.
     """
     are_messages = all(isinstance(message, Mapping) for message in messages)
-    if not query.strip() or not are_messages:  # others are refused with the chat
+    if not query or not are_messages:  # others are refused with the chat
         return messages
     starts = find_turn_starts(messages)
     if not starts:

@@ -281,12 +281,16 @@ STOPPED = ending_of_failure("failed", ApiError(MISALIGNMENT))
 
 
 def test_task_that_was_stopped_for_its_safety_ends_the_answer() -> None:
-    """No model is asked again, no other task goes on, and the reason is the answer's."""
+    """No model is asked again, no other task goes on, and the reason is the answer's.
+
+    Nor does the host call again, which was left a call.
+    """
     slow = [[calls("get_weather", n)] for n in range(3)]
-    crew = Crew(delegating(NORTH, {"task": "south"}), [SAID], south=slow)
+    asked = [*delegating(NORTH, {"task": "south"}), calls("host_weather", 9)]
+    crew = Crew(asked, [SAID], south=slow)
     crew.providers["north"] = ScriptedProvider([], break_off=STOPPED)
 
-    events = crew.run(Slow())
+    events = crew.run(Slow(), body={"tools": [host_tool("host_weather")]})
 
     assert len(crew.main.asked) == 1
     assert len(crew.providers["south"].asked) == 1

@@ -271,7 +271,10 @@ def test_signal_that_ends_the_server_closes_the_bridge_first() -> None:
 
 
 def test_signal_that_somebody_else_took_is_left_to_them() -> None:
-    """Nor does a process get a handler that had none: the signal would not end it."""
+    """Nor does a process get a handler that had none: the signal would not end it.
+
+    A thread may set none.
+    """
     before = signal.signal(signal.SIGTERM, signal.SIG_DFL)
     bridge = AsyncBridge(LAST, Work().at_end)
     try:
@@ -280,6 +283,8 @@ def test_signal_that_somebody_else_took_is_left_to_them() -> None:
 
         signal.signal(signal.SIGTERM, lambda *_: None)
         restore = close_on_sigterm(bridge)
+        with ThreadPoolExecutor() as threads:
+            threads.submit(close_on_sigterm, bridge).result()()
         taken = signal.signal(signal.SIGTERM, signal.SIG_IGN)
         restore()
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN

@@ -1,6 +1,7 @@
 """Secrets that may be shown: references, and what only this server can read."""
 
 import json
+import os
 import stat
 import sys
 from pathlib import Path
@@ -129,6 +130,22 @@ def test_another_key_reads_nothing(folder: Path) -> None:
     seal_secret("which makes another key")
     with pytest.raises(InvalidRequest):
         reveal_secret(shown, "API_KEY")
+
+
+def test_key_of_a_process_that_was_faster_stays(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = b"A" * 43 + b"="
+    link = os.link
+
+    def link_later(made: str, path: str) -> None:
+        Path(path).write_bytes(key)
+        link(made, path)
+
+    monkeypatch.setattr(os, "link", link_later)
+    seal_secret(SECRET)
+
+    assert [file.read_bytes() for file in folder.iterdir()] == [key]
 
 
 @pytest.mark.parametrize("way", ["no folder", "no package", "no key", "empty key"])

@@ -181,7 +181,7 @@ async def test_line_without_end_is_cut() -> None:
     ear = Ear()
     listener = StdinListener(read)
     await listener.on_start(ear)
-    flood = asyncio.create_task(asyncio.to_thread(_write_all, write, 1_100_000))
+    flood = asyncio.create_task(asyncio.to_thread(_write_all, write, 1_300_000))
     await until(lambda: bool(ear.heard))
     await flood
     await listener.on_stop()
@@ -189,6 +189,7 @@ async def test_line_without_end_is_cut() -> None:
     os.close(write)
 
     assert len(ear.heard[0]) < 1_200_000
+    assert sum(map(len, ear.heard)) < 1_300_000
 
 
 def _write_all(descriptor: int, size: int) -> None:
