@@ -736,7 +736,8 @@ class ResponseState:
         own = [self._ended[place] for place in positions if place in self._ended]
         is_foreign = any(map(self._is_foreign, open_calls(own)))
         has_answer = bool(positions) and not is_foreign
-        may_end_again = len(self._ends) < _MOST_RESPONSES  # each end looks through all items
+        # Each end looks through all items.
+        may_end_again = len(self._ends) < _MOST_RESPONSES
         is_complete = self.ending == COMPLETED
         self._may_go_on = is_complete and not has_answer and may_end_again
         return [*events, ResponseDone()]
