@@ -130,6 +130,7 @@ def done(item: dict[str, Any], index: int = 0) -> dict[str, Any]:
         (["Hi ", "there", "Hi there"], True),
         (["Hi "], True),
         (["Hi there[1]"], False),
+        (["Hi there[[1]](https://a.example)"], False),
         (
             ["Hi there[1]", '\n\n[1]: https://a.example "A"\n[2]: https://b.example'],
             False,

@@ -62,6 +62,7 @@ class _MergedCalls:
                 if event.item.get("name"):
                     # Some servers name a call at its end only.
                     self._indexes[str(event.item.get("call_id"))] = event.output_index
+                    self._dropped.discard(event.output_index)
                     return [ItemAdded(event.output_index, event.item), event]
                 return []
         return [] if event.output_index in self._dropped else [event]

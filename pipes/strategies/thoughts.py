@@ -36,7 +36,13 @@ from openai_responses.items import (
     move_annotations,
 )
 from openai_responses.json_input import as_text
-from openai_responses.loop.events import HiddenMessage, ResponseDone, RunDone, RunEvent
+from openai_responses.loop.events import (
+    GIVEN_UP,
+    HiddenMessage,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+)
 from openai_responses.transport.stream import ItemAdded, ItemDone, ItemEvent, TextDelta
 from owui_chat.events import AnswerEvent, CitedEvent, SourceCited
 from strategies.shown_parts import ShownPart, announcement
@@ -61,8 +67,8 @@ class IntermediateTexts:
         self._are_shown = are_shown
         self._may_call = False
         """Whether the model may call tools in the current round."""
-        self._has_called = False
-        """Whether it has."""
+        self._calls = set[int]()
+        """The indexes of its calls."""
         self._has_answer = False
         """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
@@ -74,7 +80,7 @@ class IntermediateTexts:
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = False
+        self._calls = set()
         self._has_answer = False
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
@@ -83,7 +89,7 @@ class IntermediateTexts:
             return [event]
         match event:
             case ItemAdded() if is_call(event.item):
-                self._has_called = True
+                self._calls.add(event.output_index)
                 return [*self._hide(self._held), event]
             case ItemAdded() if event.item.get("phase") == "final_answer":
                 self._has_answer = True
@@ -95,6 +101,8 @@ class IntermediateTexts:
                 hidden = {id(item) for item in self._hidden}
                 output = [item for item in event.output if id(item) not in hidden]
                 return [*rest, event._replace(output=tuple(output))]
+            case ItemDone(item=item) if item == GIVEN_UP:
+                self._calls.discard(event.output_index)
             case ItemDone() if event.output_index in self._hidden_indexes:
                 self._hidden.append(event.item)  # it went on, and ends again
                 return [HiddenMessage(event.output_index, event.item)]
@@ -132,7 +140,7 @@ class IntermediateTexts:
         released: list[RunEvent] = []
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
-            if self._has_called or is_step:
+            if self._calls or is_step:
                 released += self._hide([index])
             else:
                 released += events
@@ -202,8 +210,8 @@ class ShownThoughts:
         self._keeps_messages = keeps_messages
         self._steps_as_thoughts = are_shown and not keeps_messages
         self._last_index = 0
-        self._has_called = False
-        """Whether the current response calls a tool."""
+        self._calls = set[int]()
+        """The indexes of the calls of the current response."""
         self._has_words = False
         """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
@@ -221,7 +229,7 @@ class ShownThoughts:
         A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
-        self._has_called = False
+        self._calls = set()
         self._has_words = False
 
     def feed(self, event: CitedEvent) -> list[CitedEvent]:
@@ -241,6 +249,9 @@ class ShownThoughts:
                     shown += [*_begin_message(message), event]
             case ItemDone() if event.output_index in self._open:
                 shown += self._end(event)
+            case ItemDone(item=item) if item == GIVEN_UP:
+                self._calls.discard(event.output_index)
+                shown.append(event)
             case ResponseDone() | RunDone():
                 shown += [*self._end_response(), event]
                 if self._keeps_messages:  # calls are shown within their response
@@ -269,13 +280,16 @@ class ShownThoughts:
             for message in self._open.values():
                 shown += _begin_message(message)
         if item_type(event.item) == "message":
-            is_step = self._has_called or is_commentary(event.item)
+            is_step = bool(self._calls) or is_commentary(event.item)
             message = _Message(event, is_step=is_step and self._steps_as_thoughts)
             self._messages[event.output_index] = message
             self._open[event.output_index] = message
             return shown
-        if is_call(event.item) and not self._has_called:
-            self._has_called = True
+        if not is_call(event.item):
+            return [*shown, event]
+        is_first = not self._calls
+        self._calls.add(event.output_index)
+        if is_first:
             if self._steps_as_thoughts:
                 shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
@@ -334,7 +348,7 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if messages and not self._has_called:
+        if messages and not self._calls:
             index, last = messages[-1]
             text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)

@@ -9,8 +9,11 @@ Chunk = dict[str, Any]
 Item = Mapping[str, Any]
 COMMENTARY_ITEM = "openai_responses:remark"
 EARLY_ENDS = ("length", "content_filter")
-SOURCE_MARK = re.compile(r"\n+\[\d+\]: .*|\[\d+\]|\(\[[^\]]*\]\([^)]*\)\)")
-"""The address below a text, the number of a source, or the link that it stands for."""
+SOURCE_MARK = re.compile(
+    r"\n+\[\d+\]: .*|\[\[\d+\]\]\([^)]*\)|\[\d+\]|\(\[[^\]]*\]\([^)]*\)\)"
+)
+"""The address below a text, the number of a source, or the link that it stands for. The
+links of xAI are numbers themselves."""
 ERROR_ID = "(Error id: "
 """It ends each message about a fault; the last line of an answer without one has none."""
 TEXT_DELTAS = {

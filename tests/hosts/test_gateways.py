@@ -5,7 +5,6 @@ import html
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from operator import itemgetter
 
 import pytest
 from aiohttp import web
@@ -202,10 +201,8 @@ async def test_call_that_a_server_gave_up_is_not_run(tab: Tab, admin: User) -> N
 
     for turn in turns:
         stored = await tab.message(turn)
-        shown = [item for item in stored["output"] if ":" not in item["type"]]
-        call, output, message = sorted(shown, key=itemgetter("type"))
-        assert (call["status"], output["status"]) == ("incomplete", "failed")
-        assert (stored["content"], message["type"]) == ("Hello", "message")
+        shown = [i["type"] for i in stored["output"] if ":" not in i["type"]]
+        assert (stored["content"], shown) == ("Hello", ["message"])
 
 
 @pytest.mark.asyncio

@@ -8,7 +8,12 @@ import pytest
 from agents.sample import calls
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item
-from openai_responses.loop.events import ModelAnswer, ResponseDone, RunEvent
+from openai_responses.loop.events import (
+    GIVEN_UP,
+    ModelAnswer,
+    ResponseDone,
+    RunEvent,
+)
 from openai_responses.loop.run import Provider
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
@@ -90,6 +95,28 @@ def test_call_that_is_named_at_its_end_is_made() -> None:
     assert [e.output_index for e in begun] == [5, 6]
     assert [index for index, _ in last.items] == [5, 6]
     assert last.output == [AGAIN, OTHER]
+
+
+class GivingUp(NamingAtTheEnd):
+    """A server whose stream breaks after each item."""
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield the events of the script; each item that ends is given up."""
+        async with aclosing(super().generate(request, first_index)) as parts:
+            async for part in parts:
+                yield part
+                if isinstance(part, ItemDone):
+                    yield part._replace(item=GIVEN_UP)
+
+
+def test_call_that_is_given_up_leaves_the_page() -> None:
+    """Also one that began at its end."""
+    events, _ = run_skipping(told_by(MergingProvider(GivingUp([FIRST]))))
+
+    assert [type(event) for event in events[:2]] == [ItemAdded, ItemDone]
+    assert events[2] == ItemDone(5, GIVEN_UP)
 
 
 def test_time_is_counted_by_the_provider() -> None:

@@ -221,6 +221,18 @@ def test_a_text_that_turns_out_to_be_a_thought(may_call: bool) -> None:
     assert ("look" in "".join(grown(hidden))) is not may_call
 
 
+@pytest.mark.parametrize("emits", [SHOWN, HIDDEN])
+def test_call_that_the_run_gave_up_is_none(emits: bool) -> None:
+    """The answer is no step before it or after it."""
+    given_up = [*run_of(WEATHER)[:2], ItemDone(0, GIVEN_UP)]
+    said = [shifted(event, 1) for event in run_of(SAID)]
+
+    thoughts, events = fed(emits, [*given_up, *said])
+
+    assert plain(events)[-1] == ("content", "It rains.")
+    assert thoughts.text_of(1) == "It rains."
+
+
 def test_call_that_is_shown_after_its_response_belongs_to_it() -> None:
     """A person was asked about it first; the next round is one of its own."""
     *begun, _ = run_of(reasoning("1", "Hm."))

@@ -75,8 +75,7 @@ class Attempts:
             async with aclosing(attempt.events()) as events:
                 async for event in events:
                     yield event
-            if attempt.response.usage:
-                self._usages.append(attempt.response.usage)
+            self._usages += attempt.response.usages
             self._skipped.update(attempt.skipped)
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):

@@ -22,7 +22,8 @@ something else than its deltas: the part that was not shown yet is shown, and th
 item is the wire's own dict. An end that is shorter than what came, or that has no text
 at all, keeps the longer text, in the final item too. Items that only deltas brought end
 with the response, unless it failed. Events after the end of the response are ignored,
-unless it had no items: a gateway may ask its model once more, in the same stream.
+unless it had no items, or calls that only the server can make: a gateway may ask its
+model once more, in the same stream.
 
 An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 they are unknown, it is the last item that came with the same `output_index`, if the
@@ -32,10 +33,10 @@ final snapshot is found by its ids, else it is the first of its type that no oth
 the snapshot is. A gateway that loses its server in the middle of an answer may ask once
 more, in the same stream: a second `response.created` names another response. Messages of
 the first one stay as far as they came, nothing is left of its thoughts and calls, and
-none of its items is meant by what follows. Items are numbered as they come: other servers leave
-`output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-opens when it ends, with an id of ours. Some servers number the calls of each response
-anew; such a call leaves here under an id that no earlier response has.
+none of its items is meant by what follows. Items are numbered as they come: other
+servers leave `output_index` out, reuse it, or change it (docs/servers.md). A call
+without a `call_id` opens when it ends, with an id of ours. Some servers number the calls
+of each response anew; such a call leaves here under an id that no earlier response has.
 
 Servers that are agents call tools of their own, and say in the same response what these
 returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
@@ -112,7 +113,7 @@ from openai_responses.loop.events import (
 )
 from openai_responses.loop.growing_parts import GrowingParts
 from openai_responses.loop.repeated_messages import RepeatedMessages
-from openai_responses.models.usage import Usage, add_usage, read_usage
+from openai_responses.models.usage import Usage, read_usage
 from openai_responses.requests.replay import remote_failed, remote_pair
 from openai_responses.requests.tools import ToolNames
 from openai_responses.transport.stream import (
@@ -122,6 +123,7 @@ from openai_responses.transport.stream import (
     FinalResponse,
     ItemAdded,
     ItemDone,
+    ItemEvent,
     LooseWords,
     PartDone,
     PartialImage,
@@ -159,7 +161,8 @@ class ResponseState:
         of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
-        self.usage: Usage | None = None
+        self._ends: list[Usage | None] = []
+        """What each response of the stream has used that came to an end."""
         self.refusal: ApiError | None = None
         self.event_count = 0
         self.byte_count = 0
@@ -239,6 +242,16 @@ class ResponseState:
         return not all(is_call(item) or is_reasoning(item) for item in self._items)
 
     @property
+    def usages(self) -> list[Usage]:
+        """Those of all responses of the stream."""
+        return [*filter(None, self._ends)]
+
+    @property
+    def usage(self) -> Usage | None:
+        """That of the last response."""
+        return self._ends[-1] if self._ends else None
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more of the response is read."""
         return self.ending is not None and not self._may_go_on
@@ -248,6 +261,8 @@ class ResponseState:
         self.event_count += 1
         take = self._take_reason if self.is_over else self._take
         events = take(event)
+        if self._may_go_on and events and isinstance(event, ItemEvent):
+            self.ending = None  # the server goes on, and ends it once more
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
         return self._repeated_messages.show(events)
@@ -280,10 +295,7 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    output = self._as_output(item)
-                    if output is not item:  # the server goes on after it
-                        self.ending = None
-                        item = output
+                    item = self._as_output(item)
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -310,18 +322,22 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648). A
-        call needs no mark (OpenRouter, moeru-ai/airi 2593): if more was to come, the model
-        says so when it reads the output.
+        set its mark after a message or a call that had ended (decolua/9router 1648), or
+        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
+        was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        last = self._items[-1:]
-        is_whole = any(map(_is_answer if self._has_end_mark else is_call, last))
-        if not is_whole or self._open or self._early:
+        position = len(self._items) - 1
+        last = self._ended.get(position)
+        if position < self._begin or last is None or self._open or self._early:
+            return []
+        had_end = self._has_end_mark or self._may_go_on
+        is_end = _is_answer(last) if had_end else is_call(last)
+        if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
         return [ResponseDone()]
@@ -349,6 +365,7 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+        self._may_go_on = False
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
@@ -675,7 +692,7 @@ class ResponseState:
             response.get("service_tier"),
             response.get("tool_usage"),
         )
-        self.usage = add_usage(self.usage, used)
+        self._ends.append(used)
         removed = Counter[str]()  # what the API left out of the input, by its reasons
         for row in content_parts(response.get("input_transformations")):
             if row.get("action") == "removed":
@@ -715,9 +732,14 @@ class ResponseState:
             is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
             if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
-        is_foreign = any(map(self._is_foreign, open_calls(self.output)))
-        has_answer = bool(self._items) and not is_foreign
-        self._may_go_on = self.ending == COMPLETED and not has_answer
+        positions = range(self._begin, len(self._items))
+        own = [self._ended[place] for place in positions if place in self._ended]
+        is_foreign = any(map(self._is_foreign, open_calls(own)))
+        has_answer = bool(positions) and not is_foreign
+        # Each end looks through all items.
+        may_end_again = len(self._ends) < _MOST_RESPONSES
+        is_complete = self.ending == COMPLETED
+        self._may_go_on = is_complete and not has_answer and may_end_again
         return [*events, ResponseDone()]
 
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
@@ -810,6 +832,8 @@ _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_MOST_RESPONSES = 100
+"""Of one stream whose server makes calls itself."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 

@@ -30,6 +30,7 @@ from openai_responses.json_input import parse_json_object, repeats_a_name
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.events import (
+    GIVEN_UP,
     ModelAnswer,
     ResponseDone,
     RunDone,
@@ -205,18 +206,26 @@ class _Rounds:
         self._had_output = bool(self._output)
         judge = self._toolset.judge if self._toolset else None
         holds_calls = may_call and judge is not None and judge.holds_calls
+        held_calls = set[int]()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
                 if isinstance(part, ModelAnswer):
                     self._answer = part
                     continue
-                # From the first call on everything waits, to keep its order.
-                begins_call = isinstance(part, ItemAdded) and is_call(part.item)
-                if holds_calls and (self._held or begins_call):
-                    self._held.append(part)
-                else:
+                # From the first call on everything waits, to keep its order, until no
+                # call is left: the model is asked again, and may answer.
+                if holds_calls and isinstance(part, ItemAdded) and is_call(part.item):
+                    held_calls.add(part.output_index)
+                if not held_calls:
                     yield part
+                    continue
+                self._held.append(part)
+                if isinstance(part, ItemDone) and part.item == GIVEN_UP:
+                    held_calls.discard(part.output_index)
+                    if not held_calls:
+                        for event in self._release(None):
+                            yield event
         answer = self._answer
         self._inputs = []
         self._usages += answer.usages

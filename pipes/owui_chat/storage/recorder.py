@@ -184,9 +184,11 @@ class Recorder:
             case ItemDone() if has_plain_reasoning(event.item):
                 self._plain[event.output_index] = replay_items(event.item)
             case ItemDone():
+                self._wait(event.output_index, self._kept_rows(stored_item(event)))
                 if event.item == GIVEN_UP:
                     self._plain.pop(event.output_index, None)
-                self._wait(event.output_index, self._kept_rows(stored_item(event)))
+                    # The next attempt may have another item in the place of a thought.
+                    self._ended.discard(event.output_index)
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
                 self._open_calls.discard(event.item["call_id"])

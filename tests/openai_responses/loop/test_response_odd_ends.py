@@ -12,6 +12,7 @@ from openai_responses.loop.response import ResponseState
 from openai_responses.requests.replay import replay_output
 from openai_responses.transport.stream import (
     NO_INDEX,
+    EndMark,
     EventStreamDecoder,
     FinalResponse,
     ItemAdded,
@@ -769,6 +770,65 @@ def test_response_that_a_second_one_replaces(
     begun = [wire.created(), *given_up, AGAIN, *follows]
     assert output_of(*begun, wire.completed(follows[-1]["item"])) == output
     assert output_of(*begun, EMPTY_END) == output
+
+
+@pytest.mark.parametrize(
+    "came",
+    [
+        pytest.param(CALL, id="a call of a response that was given up"),
+        pytest.param(
+            [*CALL, wire.completed(CALL[-1]["item"])], id="a call that nobody made"
+        ),
+        pytest.param([*TEXT, {"type": "[DONE]"}], id="a message, and the end's mark"),
+    ],
+)
+def test_second_response_that_brings_nothing_has_not_ended(came: wire.Events) -> None:
+    """What the first one brought is no end of it."""
+    state = ResponseState(tool_names=())
+    for event in (wire.created(), *came, AGAIN):
+        is_mark = event["type"] == "[DONE]"
+        state.feed(EndMark() if is_mark else wire.parsed(event))
+
+    assert (state.close(), state.ending) == ([], None)
+
+
+GOES_ON = [wire.created(), *CALL, wire.completed(CALL[-1]["item"])]
+"""A gateway makes the call, whose tool the request does not have."""
+
+
+def test_answer_that_goes_on_after_an_end_is_not_over_before_the_next() -> None:
+    """A text that only the page had would be missing in the next turn."""
+    state = ResponseState(tool_names=())
+    for event in (*GOES_ON, *wire.message("Hel", "lo", at=1)[:3]):
+        state.feed(wire.parsed(event))
+    assert (state.ending, state.is_over, state.close()) == (None, False, [])
+    state.feed(wire.parsed(wire.message("Hel", "lo", at=1)[-1]))
+    assert state.close() == [ResponseDone()]  # the server has said so before
+
+
+def test_failure_after_an_end_is_the_end() -> None:
+    """Nothing more is waited for."""
+    state = ResponseState(tool_names=())
+    for event in (*GOES_ON, wire.error_flat("odd")):
+        state.feed(wire.parsed(event))
+    assert (state.ending and state.ending.kind, state.is_over) == ("error", True)
+
+
+def test_response_that_ends_again_and_again_takes_linear_work() -> None:
+    """Each end looks through all items."""
+
+    def work_of(many: int) -> int:
+        state = ResponseState(tool_names=())
+        for at in range(many):
+            state.feed(ItemDone(at, wire.call_item("look", f"[{at}]", at=at)))
+
+        def end_again() -> None:
+            for _ in range(many):
+                state.feed(FinalResponse("completed", {"id": "resp_1"}))
+
+        return count_work(end_again)
+
+    assert work_of(400) < 2.5 * work_of(200)
 
 
 def test_response_that_is_announced_twice_goes_on() -> None:

@@ -1,6 +1,6 @@
 """Calls that a judge refuses, leaves to the host, or puts to a person."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import aclosing, contextmanager
 from typing import Any
 
@@ -8,7 +8,14 @@ import pytest
 
 from event_loops.skipping_loop import run_skipping
 from openai_responses.items import Item, is_call
-from openai_responses.loop.events import ResponseDone, RunDone, RunEvent, ToolOutput
+from openai_responses.loop.events import (
+    GIVEN_UP,
+    ModelAnswer,
+    ResponseDone,
+    RunDone,
+    RunEvent,
+    ToolOutput,
+)
 from openai_responses.loop.run import (
     RoundDone,
     RoundEvent,
@@ -23,7 +30,8 @@ from openai_responses.loop.tools import (
     Verdict,
     output_item,
 )
-from openai_responses.transport.stream import ItemAdded, ItemDone
+from openai_responses.requests.build import ResponsesRequest
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from runs.against_server import asking
 from runs.sample import call, message, reasoning
 from runs.scripted import ScriptedProvider
@@ -131,6 +139,36 @@ def test_refused_calls_are_answered_in_their_order() -> None:
     assert len(round_.tools.called) == 2
     sent, _ = round_.model.asked[1]
     assert [item.get("output") for item in sent[-3:]] == list(outputs(events).values())
+
+
+class AskingAgain(ScriptedProvider):
+    """A model whose first stream breaks after a call."""
+
+    has_ended = False
+
+    async def generate(
+        self, request: ResponsesRequest, first_index: int
+    ) -> AsyncGenerator[RunEvent | ModelAnswer, None]:
+        """Yield the call, its end, and what follows."""
+        yield ItemAdded(first_index, call("0"))
+        yield ItemDone(first_index, GIVEN_UP)
+        async with aclosing(super().generate(request, first_index + 1)) as parts:
+            async for part in parts:
+                self.has_ended = isinstance(part, ModelAnswer)
+                yield part
+
+
+def test_nothing_waits_for_the_judgment_of_a_call_that_was_given_up() -> None:
+    """The text of the next attempt is read as it grows."""
+    toolset = Toolset(MemoryTools(), judge=Judge(holds=True))
+    model = AskingAgain([SAID])
+
+    async def work() -> list[bool]:
+        rounds = run_rounds(REQUEST, model, toolset, Spending(Budget()))
+        async with aclosing(rounds) as events:
+            return [model.has_ended async for e in events if isinstance(e, TextDelta)]
+
+    assert not any(run_skipping(work()))
 
 
 def test_calls_that_are_left_end_the_run() -> None:

@@ -318,14 +318,19 @@ async def test_function_that_the_server_ran_has_its_output_already(
 
 
 async def test_answer_goes_on_after_calls_that_a_gateway_made(runs: Runs) -> None:
-    """LiteLLM says that it is complete before it says what they returned."""
-    told = await told_by(runs, sending(GATEWAY_RUN))
+    """LiteLLM says that it is complete before it says what they returned.
+
+    Each of the two responses has a size and a limit of its own.
+    """
+    asked = asking().model_copy(update={"tools": TOOLS, "max_output_tokens": 10})
+    told = await told_by(runs, sending(GATEWAY_RUN), request=asked)
 
     [output] = told.of(ToolOutput)
     assert output.item["output"] == "rain"
     assert (told.called, len(told.sent), told.text) == ([], 1, ANSWER)
     assert told.kind == "completed"
-    assert [usage.total for usage in told.end.usages] == [61]
+    assert [usage.total for usage in told.end.usages] == [25, 36]
+    assert told.end.last_usage == told.end.usages[-1]
 
 
 async def test_gateway_that_never_goes_on_has_broken(runs: Runs) -> None:
@@ -440,6 +445,7 @@ async def test_queued_answer_does_not_blame_the_stream(status: str, runs: Runs) 
     assert len(told.events) == 1
 
 
+CUT_CALL = {**wire.call_item("get_weather", CITY), "status": "incomplete"}
 MARK = b"data:  [DONE] \n\n"
 """With spaces, as some write it."""
 
@@ -475,11 +481,12 @@ async def test_mark_of_the_end_completes_what_has_ended(
     [
         (wire.function_call("get_weather", CITY), streaming, "completed"),
         (wire.function_call("get_weather", CITY)[:-1], streaming, "cut"),
+        ([wire.done(CUT_CALL)], streaming, "cut"),
         (wire.function_call("get_weather", CITY), breaking, "cut"),
         # A call may have been to follow.
         (wire.message("Rain."), streaming, "cut"),
     ],
-    ids=["call", "open call", "it breaks", "message"],
+    ids=["call", "open call", "cut call", "it breaks", "message"],
 )
 async def test_call_that_has_ended_needs_no_mark(
     answer: wire.Events, end: Callable[[bytes], Answerer], kind: str, runs: Runs

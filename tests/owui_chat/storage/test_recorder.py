@@ -81,6 +81,8 @@ COMPACTION: Item = {"id": "cmp_1", "type": "compaction", "encrypted_content": "s
 REMARK = message("1", "Look", "commentary")
 RAIN = message("2", "Rain.")
 NOTE = {"type": "file_path", "file_id": "file-1", "index": 0}
+WORDS = [{"type": "reasoning_text", "text": "Rain, I think."}]
+PLAIN: Item = {"type": "reasoning", "id": "rs_p", "summary": [], "content": WORDS}
 UNSEALED = without(reasoning("1"), "encrypted_content")
 
 
@@ -328,30 +330,25 @@ def test_author_that_keeps_no_reasoning_keeps_the_rest() -> None:
 
 def test_plain_reasoning_is_kept_for_calls_that_the_host_makes() -> None:
     """It asks again with their outputs; a run that makes its calls has sent it itself."""
-    words = [{"type": "reasoning_text", "text": "Rain, I think."}]
-    thought: Item = {"type": "reasoning", "id": "rs_1", "summary": [], "content": words}
-
-    left = payloads(message("0", "Wait."), thought, call("1"), call("2"))
-    assert left == [[thought, *map(strip_for_replay, (call("1"), call("2")))]]
+    left = payloads(message("0", "Wait."), PLAIN, call("1"), call("2"))
+    assert left == [[PLAIN, *map(strip_for_replay, (call("1"), call("2")))]]
     made: list[RunEvent] = [
-        ItemDone(0, thought),
+        ItemDone(0, PLAIN),
         ItemDone(1, call("1")),
         ToolOutput(2, output("1")),
-        RunDone(COMPLETED, output=(thought, call("1"), output("1"))),
+        RunDone(COMPLETED, output=(PLAIN, call("1"), output("1"))),
     ]
     assert [record.payload for record in tell(made).records.values()] == [(card("1"),)]
-    assert payloads(thought, message("1", "Rain.")) == []
-    for payload in payloads(thought, message("1", "Rain.", "final_answer"), call("1")):
-        assert thought not in payload
-    nothing = tell(run_of(thought, call("1")), AUTHOR._replace(keeps_reasoning=False))
+    assert payloads(PLAIN, message("1", "Rain.")) == []
+    for payload in payloads(PLAIN, message("1", "Rain.", "final_answer"), call("1")):
+        assert PLAIN not in payload
+    nothing = tell(run_of(PLAIN, call("1")), AUTHOR._replace(keeps_reasoning=False))
     assert "Rain, I think." not in str(nothing.written)
 
 
 def test_nothing_of_items_that_the_run_gives_up_is_kept() -> None:
     """The same question is asked again, and the answer follows it directly."""
-    words = [{"type": "reasoning_text", "text": "Rain, I think."}]
-    plain: Item = {"type": "reasoning", "id": "rs_2", "summary": [], "content": words}
-    begun = run_of(reasoning("1"), plain, call("1"))[:-2]
+    begun = run_of(reasoning("1"), PLAIN, call("1"))[:-2]
     given_up = [ItemDone(index, GIVEN_UP) for index in range(3)]
     again = [shifted(event, 3) for event in run_of(call("2"))]
 
@@ -359,6 +356,15 @@ def test_nothing_of_items_that_the_run_gives_up_is_kept() -> None:
     assert record.payload == (strip_for_replay(call("2")),)
     [turn] = turns_in(details_of([*begun, *given_up, *again]))
     assert [entry["item"]["call_id"] for entry in turn.details[1:]] == ["call_2"]
+
+
+@pytest.mark.parametrize("first", [reasoning("1"), PLAIN, call("1")])
+def test_item_in_the_place_of_a_thought_that_was_given_up_is_kept(first: Item) -> None:
+    """The items of the next attempt are numbered as those of the first one."""
+    again = run_of(first, call("2"))
+
+    given_up: list[RunEvent] = [ItemAdded(0, PLAIN), ItemDone(0, GIVEN_UP)]
+    assert tell([*given_up, *again]).records == tell(again).records
 
 
 def card(name: str, **more: str) -> Item:

@@ -482,7 +482,11 @@ async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
 @pytest.mark.parametrize(
     ("mode", "rule", "problem"),
     [
-        ("high", {"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-pro is not available to you"),
+        (
+            "high",
+            {"models": ["gpt-6.1-sol"]},
+            "gpt-6.1-sol-pro is not available to you",
+        ),
         ("research", {"models": ["gpt-6.1-sol"]}, "sol-research is not available to"),
         ("research", {"tools": []}, "you may not use web search"),
         ("research", {"models": ["gpt-6.1-sol-research"]}, ""),
