@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.9.0
+version: 1.10.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -40,6 +40,7 @@ from abc import ABC, abstractmethod
 from asyncio import StreamReader, StreamReaderProtocol, StreamWriter, Task
 from base64 import b64encode
 from bisect import bisect, bisect_left
+from codecs import getincrementaldecoder
 from collections import Counter, defaultdict, deque
 from collections.abc import (
     AsyncGenerator,
@@ -291,6 +292,7 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
+    value = int(value) if isinstance(value, bool) else value  # 1, as pydantic reads it
     try:
         number = float(str(value).strip())
         clamped = min(max(number, least), most)
@@ -704,9 +706,8 @@ _UNBILLED_ACTIONS = ("open_page", "find_in_page")
 
 def is_billed_search(item: JsonObject) -> bool:
     """Say whether `item` is a web search that costs a fee, not a look at a page."""
-    action = as_mapping(item.get("action"))
-    is_search = item_type(item) == "web_search_call"
-    return is_search and action.get("type") not in _UNBILLED_ACTIONS
+    action = as_mapping(item.get("action")).get("type")
+    return item_type(item) == "web_search_call" and action not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
@@ -862,7 +863,7 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-_ANNOTATION_PLACES = ("start_index", "end_index", "index")
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
 
@@ -872,7 +873,7 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     moved: list[Item] = []
     for annotation in content_parts(part.get("annotations")):
         places: Item = {}
-        for name in _ANNOTATION_PLACES:
+        for name in ANNOTATION_PLACES:
             place = annotation.get(name)
             if isinstance(place, int) and place >= 0:
                 places[name] = move(place)
@@ -1547,7 +1548,7 @@ class ResponsesError(Exception):
     depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
-    is_final = False
+    ends_response = False
     """Whether nothing more of the response is read."""
     was_sent = False
     """Whether the server may be working on the request."""
@@ -1620,8 +1621,8 @@ class TimedOut(ResponsesError):
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.ending = (kind, "")
-        self.is_final = kind == "total_timeout"
-        self.failure = None if self.is_final else Failure()
+        self.ends_response = kind == "total_timeout"
+        self.failure = None if self.ends_response else Failure()
 
 
 class ResponseLost(ResponsesError):
@@ -1640,7 +1641,7 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     ending = ("malformed", "too_large")
-    is_final = True
+    ends_response = True
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more data than is accepted.")
@@ -1702,19 +1703,9 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    fields = _error_fields(wire)
+    fields = _without_words_in_front(_error_fields(wire))
     metadata = as_mapping(fields.get("metadata"))
-    message = ""
-    for key in _KEYS_OF_WORDS:
-        message = message or as_text(fields.get(key))
-    front = _WORDS_IN_FRONT.match(message)
-    if front:
-        message = message[front.end() :]
-        own = fields.get("type")
-        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
-        fields = {**fields, "type": own}
-        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
-            fields["code"] = None if own else front[1]
+    message = fields["message"]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -1722,7 +1713,8 @@ def read_api_error(wire: object) -> ApiError:
     # the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
-        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+        raw = as_text(value_at(wire, "metadata", "raw"))
+    raw = raw[:_MAX_READ_WORDS]
     param = _read_error_word(fields.get("param"))
     reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
@@ -1741,13 +1733,13 @@ def read_api_error(wire: object) -> ApiError:
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
-    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    exact = metadata.get("error_type") or value_at(wire, "error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     own_code = _read_code(fields, message, kind, as_text(exact))
-    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+    if kind in CODES_FOR_ANYTHING and re.fullmatch("4[0-9]{2}", own_code or ""):
         kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
         code=own_code,
@@ -1765,7 +1757,8 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
-_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_MAX_READ_WORDS = 1024 * 1024
+"""Characters that are read, as of a refusal. An event of a stream may have many more."""
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
@@ -1773,6 +1766,25 @@ _WORDS_IN_FRONT = re.compile(
 )
 """What CC Switch and OpenCode's gateway write in front of a server's words
 (farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
+
+
+def _without_words_in_front(fields: JsonObject) -> JsonObject:
+    """Return the fields of an error, with a server's own words as the `message`."""
+    message = ""
+    for key in _KEYS_OF_WORDS:
+        message = message or as_text(fields.get(key))[:_MAX_READ_WORDS]
+    front = _WORDS_IN_FRONT.match(message)
+    if front is None:
+        return {**fields, "message": message}
+    kind = fields.get("type")
+    if kind == "proxy_error" or kind in CODES_FOR_ANYTHING:
+        kind = None
+    code = fields.get("code")
+    if as_text(code).startswith("cc_switch_"):  # the server's error has none
+        code = None if kind else front[1]
+    return {**fields, "message": message[front.end() :], "type": kind, "code": code}
+
+
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -2123,13 +2135,14 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
-    inner = as_mapping(body).get("error")
+    fields = as_mapping(body)
+    inner = fields.get("error")
     # The package for Go prints the error without a body; FastAPI has another name; xAI has
     # its code next to its words.
-    is_bare = inner is None and (told or as_mapping(body).get("detail"))
-    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    is_bare = inner is None and (told or fields.get("detail"))
+    has_code = isinstance(inner, str) and as_text(fields.get("code"))
     if is_bare or has_code:
-        inner = body
+        inner = fields
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
@@ -2372,7 +2385,7 @@ def failure_words(error: ApiError) -> list[str]:
     return words
 
 
-_UNCERTAIN_STATUSES = (403, 429)
+_FIREWALL_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
 _TOO_SLOW = (504, 524)
@@ -2381,9 +2394,7 @@ _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def refusal_words(
-    status: int, error: ApiError, *, is_streamed: bool = False
-) -> list[str]:
+def refusal_words(status: int, error: ApiError, *, is_streamed: bool) -> list[str]:
     """Return the words that a message can be found by, the most certain first.
 
     An error that `is_streamed` came from a Responses API.
@@ -2396,7 +2407,7 @@ def refusal_words(
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
         is_gateways = status >= 500 and status not in _TOO_SLOW
-        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
+        is_uncertain = status in _FIREWALL_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -2717,8 +2728,8 @@ _LOOKS_SECRET = re.compile(
 - The value of a header goes on to the end of the line or of the quotes, that of another
   name (`name`) is one word or in quotes; then parameters of a query (`query`).
 - `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and the
+  first bytes of a time, which are zero until 2106.
 """
 
 
@@ -2935,8 +2946,6 @@ _KEPT = "; everything received so far is kept."
 """Comes last: the page cuts a line, and the advice must be in what is left."""
 _CONTINUE = f"Regenerate the answer, or ask the model to continue{_KEPT}"
 _CUT_SHORT = "The connection to the model broke before the answer was complete. "
-
-
 _UNREADABLE_MODEL = (
     "The model wrote something that its server could not read{code}. Try again."
 )
@@ -3230,6 +3239,12 @@ CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
 QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
+
+def unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error for an answer that cannot be read: the ending says why."""
+    return UnreadableAnswer(ending.message, ending.fault)
+
+
 ASKED_MODEL = "this model"
 """Stands in a message for the id that was asked for, until a run puts it in."""
 
@@ -3265,13 +3280,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     code = _find_code(error)
     word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    message = form.format(
-        code=_fill_in(code),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-        wait=_time_to_wait(form, error),
-    )
+    message = _fill_message(form, error, _fill_in(code), 200)
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
@@ -3284,16 +3293,20 @@ def ending_of_refusal(
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    form = _MESSAGES_BY_CODE[word]
-    message = form.format(
+    message = _fill_message(_MESSAGES_BY_CODE[word], error, shown_code, status)
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
+
+
+def _fill_message(form: str, error: ApiError, shown_code: str, status: int) -> str:
+    """Return a message with what it says of an error."""
+    return form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
         wait=_time_to_wait(form, error),
     )
-    fault = FAULTS.get(("refused", word), NO_FAULT)
-    return Ending("refused", _find_code(error), message, fault)
 
 
 _OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
@@ -4086,7 +4099,7 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none, and nothing of the following two."""
+    """The service tier; a sum has none, nor the two that follow."""
     searches: int | None = None
     """Web searches that are billed; None if the server does not tell."""
     images: ImageTokens | None = None
@@ -4145,12 +4158,13 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    cached = _read_count(inputs.get("cached_tokens"))
+    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
+    cached = next(filter(None, map(_read_count, told)), 0)
     if cached > input_tokens:
         # Anthropic counts what was not cached alone, and gateways pass that on.
         input_tokens += cached
         total = max(total, input_tokens + output_tokens)
-    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
@@ -4162,9 +4176,18 @@ def read_usage(
         tier=as_text(tier),
         cost=_read_cost(wire),
         searches=searches if is_count else None,  # not told
-        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        images=_read_image_tokens(value_at(tool_usage, "image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
+
+
+_CACHED = (
+    "prompt_cache_hit_tokens",  # DeepSeek
+    "cached_tokens",  # Kimi (earendil-works/pi 8119)
+    "cache_read_input_tokens",  # Anthropic
+    "cache_read_tokens",  # caigee-cmd/cli2api 221
+)
+"""What was cached, next to the other counts, as gateways pass it on."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4253,15 +4276,12 @@ class RequestTerms(NamedTuple):
     """How long the answer of a background model may take."""
 
 
-_PLAIN_TERMS = RequestTerms()
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
     output: Iterable[Item],
     today: date,
-    terms: RequestTerms = _PLAIN_TERMS,
+    terms: RequestTerms,
 ) -> Cost | None:
     """Return the cost of a run: its responses, searches, pictures and containers.
 
@@ -4289,7 +4309,7 @@ def cost_of_run(
     makers = map(maker_of, items)
     dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
-    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    memory = as_text(value_at(code, "container", "memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
     dollars += fee * len(container_ids(items))
     pictures = _cost_of_pictures(usages, items, terms.tools)
@@ -4672,12 +4692,7 @@ def takes_search_budget(model: ResolvedModel) -> bool:
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
     version = read_gpt_version(model.facts.id or model.family)
-    if version is None or not model.facts.reasoning:
-        return False
-    return version >= _FIRST_WITH_BUDGET
-
-
-_FIRST_WITH_BUDGET = (5, 0)
+    return model.facts.reasoning and version is not None and version >= (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -6451,10 +6466,12 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 class TextOutputs(RowRepair):
     """Of the results of tools the words alone are sent; a message shows their images.
 
-    Templates that take questions and answers in turn want no such message.
+    Templates that take questions and answers in turn want no such message. Where a
+    server takes files as results, these stay.
     """
 
     shows_images: bool = True
+    keeps_files: bool = False
 
     @property
     def message(self) -> str:
@@ -6471,7 +6488,9 @@ class TextOutputs(RowRepair):
     def applies(self, sent: SentRequest) -> bool:
         if self.shows_images:
             return self.apply(sent.payload) != sent.payload
-        return TextOutputs() in sent.repairs
+        asked = dict(sent.asked)
+        is_shown = any(change in sent.repairs for change in _SHOWN_AFTER_OUTPUTS)
+        return is_shown and TextOutputs().apply(asked) != asked
 
     def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
         changed: list[NamedItem] = []
@@ -6494,8 +6513,14 @@ class TextOutputs(RowRepair):
                     parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
                 else:
                     parts.append(part)
-            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+            result = {**item, "output": parts}
+            if not (self.keeps_files and has_media(result)):
+                result = plain_item(result)
+            changed.append(NamedItem(name, result))
         return changed[:-1]
+
+
+_SHOWN_AFTER_OUTPUTS = (TextOutputs(), TextOutputs(keeps_files=True))
 
 
 _NO_ROW = NamedItem("", {})
@@ -6672,7 +6697,7 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    for change in (_JOIN, TextOutputs(shows_images=False), TextOutputs()):
+    for change in (_JOIN, TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS):
         if change in repairs:
             rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
@@ -9824,7 +9849,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
+        raise unreadable_answer(CHAT_COMPLETIONS)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:
@@ -10062,8 +10087,8 @@ _READERS: Mapping[str, _Reader] = {
 # --------------------------------------------------------------------------------------
 
 
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
+GIVEN_UP: Item = {"type": "reasoning", "summary": []}
+"""Ends a thought or a call of an attempt that failed: nothing of it is kept."""
 
 
 class ToolOutput(NamedTuple):
@@ -10255,9 +10280,7 @@ class Endpoint:
         """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in message:
-            return message
-        if self._has_openai_host:
+        if "OpenAI" not in message or self._has_openai_host:
             return message
         return message.replace("OpenAI", self.host)
 
@@ -12001,7 +12024,6 @@ class UserReports:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty; a report counts for `seconds`."""
         self._seconds = seconds
         self._now = now
         self._ends: dict[str, dict[str, float]] = {}
@@ -12059,7 +12081,7 @@ class TriedRepairs:
         # end of an earlier attempt's thought, and what the response says of itself.
         is_answered = not isinstance(event, ItemAdded | ResponseDone)
         if isinstance(event, ItemDone):
-            is_answered = event.item != NO_THOUGHT
+            is_answered = event.item != GIVEN_UP
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not is_answered:
@@ -12390,7 +12412,8 @@ def new_ulid() -> str:
 # item is the wire's own dict. An end that is shorter than what came, or that has no text
 # at all, keeps the longer text, in the final item too. Items that only deltas brought end
 # with the response, unless it failed. Events after the end of the response are ignored,
-# unless it had no items: a gateway may ask its model once more, in the same stream.
+# unless it had no items, or calls that only the server can make: a gateway may ask its
+# model once more, in the same stream.
 #
 # An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 # they are unknown, it is the last item that came with the same `output_index`, if the
@@ -12398,16 +12421,18 @@ def new_ulid() -> str:
 # delta that names neither belongs to the newest open item that it can grow. An item of the
 # final snapshot is found by its ids, else it is the first of its type that no other item of
 # the snapshot is. A gateway that loses its server in the middle of an answer may ask once
-# more, in the same stream: a second `response.created` names another response. What was
-# shown of the first one stays, none of its calls is made, and none of its items is meant
-# by what follows. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
+# more, in the same stream: a second `response.created` names another response. Messages of
+# the first one stay as far as they came, nothing is left of its thoughts and calls, and
+# none of its items is meant by what follows. Items are numbered as they come: other
+# servers leave `output_index` out, reuse it, or change it (docs/servers.md). A call
+# without a `call_id` opens when it ends, with an id of ours. Some servers number the calls
+# of each response anew; such a call leaves here under an id that no earlier response has.
 #
 # Servers that are agents call tools of their own, and say in the same response what these
 # returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
-# own tools do, if its call is known; nobody answers the call again.
+# own tools do, if its call is known; nobody answers the call again. LiteLLM shows its
+# model the tools of a remote server as functions, says what they returned as `mcp_call`,
+# and goes on in another response of the same stream (BerriAI/litellm 40118).
 # --------------------------------------------------------------------------------------
 
 
@@ -12437,7 +12462,8 @@ class ResponseState:
         of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
-        self.usage: Usage | None = None
+        self._ends: list[Usage | None] = []
+        """What each response of the stream has used that came to an end."""
         self.refusal: ApiError | None = None
         self.event_count = 0
         self.byte_count = 0
@@ -12451,12 +12477,13 @@ class ResponseState:
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
-        self._ended_empty = False
-        """Whether it was complete without any item: another one may follow."""
-        self._tool_names: ToolNames | None = None
+        self._may_go_on = False
+        """Whether another one may follow although it was complete: it had no items, or
+        calls of tools that only the server knows."""
+        self._foreign_calls = defaultdict[str, list[int]](list)
+        """The positions of such calls, by what they asked for."""
+        self._tool_names = None if tool_names is None else ToolNames(tuple(tool_names))
         """Those of the tools that our side runs."""
-        if tool_names is not None:
-            self._tool_names = ToolNames(tuple(tool_names))
         self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
@@ -12483,9 +12510,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_lengths: dict[int, int] = {}
+        self._ended_texts: dict[int, tuple[int, str]] = {}
         """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison."""
+        have no more, and need no comparison. And what messages say."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -12501,15 +12528,42 @@ class ResponseState:
         return [item for _, item in self.items]
 
     @property
+    def next_index(self) -> int:
+        """The index after those of all its items."""
+        return self._first + len(self._items)
+
+    @property
+    def call_ids(self) -> Set[str]:
+        """The ids of all calls so far, with those of earlier responses."""
+        return self._known_call_ids
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has brought anything but thoughts and calls of our tools."""
+        return not all(is_call(item) or is_reasoning(item) for item in self._items)
+
+    @property
+    def usages(self) -> list[Usage]:
+        """Those of all responses of the stream."""
+        return [*filter(None, self._ends)]
+
+    @property
+    def usage(self) -> Usage | None:
+        """That of the last response."""
+        return self._ends[-1] if self._ends else None
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more of the response is read."""
-        return self.ending is not None and not self._ended_empty
+        return self.ending is not None and not self._may_go_on
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
         take = self._take_reason if self.is_over else self._take
         events = take(event)
+        if self._may_go_on and events and isinstance(event, ItemEvent):
+            self.ending = None  # the server goes on, and ends it once more
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
         return self._repeated_messages.show(events)
@@ -12534,11 +12588,15 @@ class ResponseState:
                     return []
                 if is_call_output(item):  # it is shown when it is there
                     return []
+                # It may be what another call returned.
+                if item_type(item) == "mcp_call" and self._foreign_calls:
+                    return []
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
+                    item = self._as_output(item)
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -12546,8 +12604,11 @@ class ResponseState:
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
-                if earlier_id not in ("", response_id):
-                    return self._give_up()
+                goes_on = self._may_go_on
+                self._may_go_on = False
+                self.ending = None
+                if goes_on or earlier_id not in ("", response_id):
+                    return self.give_up(keeps_thoughts=goes_on)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -12562,15 +12623,22 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648).
+        set its mark after a message or a call that had ended (decolua/9router 1648), or
+        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
+        was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        is_answered = any(map(_is_answer, self._items[-1:]))
-        if not (self._has_end_mark and is_answered) or self._open or self._early:
+        position = len(self._items) - 1
+        last = self._ended.get(position)
+        if position < self._begin or last is None or self._open or self._early:
+            return []
+        had_end = self._has_end_mark or self._may_go_on
+        is_end = _is_answer(last) if had_end else is_call(last)
+        if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
         return [ResponseDone()]
@@ -12598,29 +12666,25 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+        self._may_go_on = False
 
-    def _give_up(self) -> list[RunEvent]:
-        """End the items of a response in whose place the server begins another one.
+    def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
+        """End the items of a response in whose place another one begins.
 
-        A call that was cut off is dropped. One that had ended is on the page: it gets an
-        output, so that nobody makes it.
+        A message stays as far as it came. Nothing is left of thoughts and calls: the
+        other response was begun without them, and the newest models drop reasoning whose
+        beginning changed. But a server that made calls itself has gone on with them.
         """
-        for position in list(self._open):
-            if is_call(self._items[position]):
-                del self._open[position]
-        events = self._end_open("incomplete", has_snapshot=True)
-        # Those of responses that it gave up earlier have theirs.
-        places = range(self._begin, len(self._items))
-        ended = [self._ended[place] for place in places if place in self._ended]
-        for call in open_calls(ended):
-            output: Item = {
-                "type": CALL_OUTPUTS[item_type(call)],
-                "call_id": call["call_id"],
-                "output": f"Error: {call.get('name')} {_GIVEN_UP}",
-                "status": "failed",
-            }
-            events += self._start(_NOWHERE, output, ())
-            events += self._tell_end(len(self._items) - 1, (), output)
+        events: list[RunEvent] = []
+        items = self._items[self._begin :]
+        made = {item.get("call_id") for item in items if is_call_output(item)}
+        for position, item in enumerate(items, self._begin):
+            is_open_call = is_call(item) and item.get("call_id") not in made
+            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
+                self._open.pop(position, None)
+                self._ended.pop(position, None)
+                events.append(ItemDone(self._first + position, GIVEN_UP))
+        events += self._end_open("incomplete", has_snapshot=True)
         self._begin = len(self._items)
         self._growing = _NO_TEXT
         self._types.clear()
@@ -12629,6 +12693,7 @@ class ResponseState:
         self._early.clear()
         self._open.clear()
         self._own_call_ids.clear()
+        self._foreign_calls.clear()
         return events
 
     def _is_of_server(self, item: Item) -> bool:
@@ -12637,10 +12702,32 @@ class ResponseState:
         xAI reports its searches as custom calls, `x_keyword_search` for one, and goes on
         to the answer. With an output for each, it would answer once more.
         """
-        if item_type(item) != "custom_tool_call" or self._tool_names is None:
+        return item_type(item) == "custom_tool_call" and self._is_foreign(item)
+
+    def _is_foreign(self, call: Item) -> bool:
+        """Say whether the request has no tool of this name."""
+        if self._tool_names is None:
             return False
-        own_name = self._tool_names.own_name(as_text(item.get("name")))
+        own_name = self._tool_names.own_name(as_text(call.get("name")))
         return own_name not in self._tool_names.known
+
+    def _as_output(self, item: Item) -> Item:
+        """Return a remote call as the output of the function call that it stands for."""
+        if item_type(item) != "mcp_call":
+            return item
+        positions = self._foreign_calls.get(_asked(item))
+        if not positions:
+            return item
+        # The last one counts once more: the snapshot repeats what came.
+        position = positions.pop(0) if len(positions) > 1 else positions[0]
+        _, output = remote_pair(item)
+        return _in_api_form(
+            {
+                **output,
+                "call_id": self._items[position]["call_id"],
+                "status": "failed" if remote_failed(item) else "completed",
+            }
+        )
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -12684,7 +12771,7 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            was = message_text(ended).strip()
+            _, was = self._ended_texts[position]
             now = message_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
@@ -12814,14 +12901,19 @@ class ResponseState:
         longer = {at: text for at, text in whole.items() if text != stated.get(at)}
         if longer:
             item = with_texts(item, longer)
-        return events + self._tell_end(position, rests, self._with_own_call_id(item))
+        events += self._tell_end(position, rests, self._with_own_call_id(item))
+        ended = self._ended[position]
+        if item_type(ended) == "function_call" and self._is_foreign(ended):
+            self._foreign_calls[_asked(ended)].append(position)
+        return events
 
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
 
         Without such an event the item ends with the deltas that came since.
         """
-        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+        length, _ = self._ended_texts[position]
+        if item is not None and _text_length(item) <= length:
             return []
         ended = self._ended[position]
         known = dict(_telling_texts(ended))
@@ -12863,7 +12955,8 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        self._ended_lengths[position] = _text_length(item)
+        said = message_text(item).strip() if item_type(item) == "message" else ""
+        self._ended_texts[position] = (_text_length(item), said)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -12895,11 +12988,12 @@ class ResponseState:
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
-        self.usage = read_usage(
+        used = read_usage(
             response.get("usage"),
             response.get("service_tier"),
             response.get("tool_usage"),
         )
+        self._ends.append(used)
         removed = Counter[str]()  # what the API left out of the input, by its reasons
         for row in content_parts(response.get("input_transformations")):
             if row.get("action") == "removed":
@@ -12939,14 +13033,22 @@ class ResponseState:
             is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
             if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
-        self._ended_empty = self.ending == COMPLETED and not self._items
+        positions = range(self._begin, len(self._items))
+        own = [self._ended[place] for place in positions if place in self._ended]
+        is_foreign = any(map(self._is_foreign, open_calls(own)))
+        has_answer = bool(positions) and not is_foreign
+        # Each end looks through all items.
+        may_end_again = len(self._ends) < _MOST_RESPONSES
+        is_complete = self.ending == COMPLETED
+        self._may_go_on = is_complete and not has_answer and may_end_again
         return [*events, ResponseDone()]
 
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
         """End the items of the response as its final snapshot says."""
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
-        output = [item for item in items if not self._is_of_server(item)]
+        own = [item for item in items if not self._is_of_server(item)]
+        output = [*map(self._as_output, own)]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -13027,11 +13129,12 @@ class ResponseState:
                 yield position, item
 
 
-_GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_MOST_RESPONSES = 100
+"""Of one stream whose server makes calls itself."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
@@ -13039,8 +13142,8 @@ _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
+    "summary": {"type": "reasoning", "summary": []},
+    "reasoning": {"type": "reasoning", "summary": []},
 }
 """Items that their texts alone open."""
 _TEXT_TYPES = {item_type(item) for item in _OPENED_BY.values()}
@@ -13073,8 +13176,9 @@ def _in_api_form(item: Item) -> Item:
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
-    if not isinstance(api_item.get("arguments", ""), str):
-        api_item["arguments"] = json_text(api_item["arguments"])
+    for field in ("arguments", "input"):
+        if not isinstance(api_item.get(field, ""), str):
+            api_item[field] = json_text(api_item[field])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
         api_item["name"] = name.partition("<|")[0].strip() or name.strip()
@@ -13185,6 +13289,12 @@ def _ids(item: Item) -> list[str]:
 def _is_answer(item: Item) -> bool:
     """Say whether an item is what a response was asked for: a message or a call."""
     return is_call(item) or item_type(item) == "message"
+
+
+def _asked(call: Item) -> str:
+    """Return what a call asks for, the same for the same arguments."""
+    arguments = as_text(call.get("arguments"))
+    return json_digest([call.get("name"), parse_json_object(arguments) or arguments])
 
 
 def _lacks_call_id(item: Item) -> bool:
@@ -13463,7 +13573,7 @@ class _TaggedMessage:
             self.text_index = None
             if self._keeps_thought:
                 return self.end_thought(_reasoning(self.item, piece.text))
-            return [ItemDone(self.thought_index, NO_THOUGHT)]
+            return [ItemDone(self.thought_index, GIVEN_UP)]
         events: list[RunEvent] = []
         # A thought does not begin with blanks, but has blank lines inside.
         has_words = self.thought_index is not None or piece.text.strip()
@@ -13887,7 +13997,7 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
     `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as users who are asked.
+    when something else takes the time, such as users who are asked.
     """
 
     def __init__(
@@ -14030,7 +14140,6 @@ class _Packing:
     """A way in which a body is packed: this one, not at all."""
 
     has_ended = True
-    """Whether the packed bytes say that no more follow; a text may end anywhere."""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         """Yield the pieces of the text."""
@@ -14062,7 +14171,6 @@ class _Inflation(_Packing):
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
     def __init__(self, window_bits: int) -> None:
-        """Take what zlib knows the format by."""
         self._window_bits = window_bits
         self._inflater = zlib.decompressobj(window_bits)
         self.has_ended = False
@@ -14089,8 +14197,6 @@ class _Inflation(_Packing):
 
 
 class _Brotli(_Packing):
-    """Unpacks Brotli."""
-
     def __init__(self) -> None:
         """Raise UnpackingError without a package for it, or with an old one.
 
@@ -14194,18 +14300,14 @@ def unreachable_error(
 ) -> ConnectionFailed:
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
+    kind = "unreachable"
+    word, server, reason = _find_cause(error, endpoint, proxy)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        passes = False
-        message = MESSAGES["refused"]["407"]
-        fault = FAULTS["refused", "407"]
-    else:
-        word, server, reason = _find_cause(error, endpoint, proxy)
-        passes = word != "certificate"
-        form = MESSAGES["unreachable"][word]
-        message = form.format(server=server, reason=reason)
-        fault = FAULTS.get(("unreachable", word), NO_FAULT)
+        kind, word = "refused", "407"
+    message = MESSAGES[kind][word].format(server=server, reason=reason)
+    fault = FAULTS.get((kind, word), NO_FAULT)
     failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
-    if not passes:  # only an administrator can change it
+    if word in ("407", "certificate"):  # only an administrator can change it
         failed.failure = None
     return failed
 
@@ -14508,7 +14610,7 @@ class HttpResponse:
         except UnpackingError:
             if self._has_text:  # damaged on its way
                 raise ConnectionFailed(_BROKE) from None
-            raise _unreadable_answer(COMPRESSED) from None
+            raise unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`.
@@ -14542,7 +14644,7 @@ class HttpResponse:
             is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
             if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
-            error = _unreadable_answer(UNREADABLE)
+            error = unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
                 error.failure = Failure()
             raise error from None
@@ -14597,7 +14699,7 @@ class HttpResponse:
             failure = Failure(self._response.status, error)
             raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
-        raise _unreadable_answer(UNREADABLE)
+        raise unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -14760,13 +14862,10 @@ class Connections:
             with closing(received) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
-                is_good = response.status < _FIRST_BAD_STATUS
-                if method == "GET":  # one that has nothing to return has failed
-                    is_good = response.status == _STATUS_OK
-                if not is_good:
-                    if response.status < _FIRST_BAD_STATUS:
-                        raise _unreadable_answer(UNREADABLE)
+                if response.status >= _FIRST_BAD_STATUS:
                     raise await answer.refusal()
+                if method == "GET" and response.status != _STATUS_OK:
+                    raise unreadable_answer(UNREADABLE)  # it has nothing to return
                 yield answer
 
     def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -14825,42 +14924,35 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytearray:
     """Return a request as JSON; others run between the pieces of a long input.
 
-    A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body. What is written is copied into the body piece by piece: with copies of
-    the whole text, a document of 45 MB took 240 MB.
+    An empty request has no body.
     """
     if not payload:
         return bytearray()
     # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
-    fields = {**payload, "input": []}
     opening = b'"input":['
-    try:
-        whole = compact_json(fields)
-    except ValueError:
-        opening = b'"input": ['
-        whole = _JSON.encode(fields).encode(errors="replace")
+    whole = _json_bytes({**payload, "input": []})
     end = whole.index(opening) + len(opening)
     body = bytearray(whole[:end])
     items = payload["input"]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
             await asyncio.sleep(0)
-            body += b", "
+            body += b","
         some = items[start : start + _ITEMS_AT_ONCE]
-        try:
-            body += memoryview(compact_json(some))[1:-1]
-        except ValueError:
-            text = _JSON.encode(some)
-            last = len(text) - 1  # without its brackets
-            for begin in range(1, last, _CHARACTERS_AT_ONCE):
-                piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
-                body += piece.encode(errors="replace")
+        body += memoryview(_json_bytes(some))[1:-1]  # without its brackets
     body += whole[end:]
     return body
 
 
-_JSON = json.JSONEncoder(ensure_ascii=False)
-_CHARACTERS_AT_ONCE = 1024 * 1024
+def _json_bytes(value: object) -> bytes:
+    """Return a value as JSON; a lone surrogate, as of a broken copy, becomes `?`."""
+    try:
+        return compact_json(value)
+    except ValueError:
+        return _JSON.encode(value).encode(errors="replace")
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 async def _receive(
@@ -14889,15 +14981,6 @@ async def _receive(
         ) from None
 
 
-def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    return UnreadableAnswer(ending.message, ending.fault)
-
-
-def _path_step(text: str) -> str:
-    """Return a text as one step of a path; a lone surrogate becomes a question mark."""
-    return quote(text, safe="", errors="replace")
-
-
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
@@ -14910,7 +14993,9 @@ async def container_file(
 
     More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
+    # Each id is one step of the path, whatever a server has put into it.
+    ids = [quote(id, safe="", errors="replace") for id in (container_id, file_id)]
+    path = "/containers/{}/files/{}/content".format(*ids)
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
 
@@ -15106,7 +15191,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.message)
+            raise unreadable_answer(QUEUED)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
@@ -15117,6 +15202,9 @@ class Attempt:
         longest, so most connections break there; another attempt then thinks on in the
         same place.
         """
+        if isinstance(event, ResponseDone) and self.response.refusal:
+            self._held.append(event)  # it may be requested again
+            return []
         if self.has_shown or isinstance(event, Status):
             return [event]
         thought = self.page_thought
@@ -15138,8 +15226,9 @@ class Attempt:
         # attempt that thinks again brings another one.
         if self._is_of_thought(event) or not _is_visible(event):
             return []
+        released = self.release()
         self.has_shown = True
-        return self.release()
+        return released
 
     def _is_of_thought(self, event: RunEvent) -> bool:
         """Say whether an event grows or ends the thought on the page."""
@@ -15152,8 +15241,8 @@ class Attempt:
         events = self._held
         self._held = []
         thought_index = self.page_thought.output_index
-        if thought_index is not None and not self.thinks:
-            events = [ItemDone(thought_index, NO_THOUGHT), *events]
+        if not self.has_shown and thought_index is not None and not self.thinks:
+            events = [ItemDone(thought_index, GIVEN_UP), *events]
         return events
 
     @property
@@ -15221,7 +15310,7 @@ class Attempt:
 IN_PROGRESS = frozenset({"queued", "in_progress"})
 """The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
-"""Seconds that a stream may be silent after the end of a response without any item."""
+"""Seconds that a stream may be silent after the end of a response that may go on."""
 _ENDLESS = float("inf")
 _LATE = 0.8
 """A delta is slow if it comes later than this part of a wait after the wait. With a
@@ -15505,7 +15594,7 @@ class BackgroundAttempt(Attempt):
             raise error
         if error is None:
             return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
+        if error.ends_response or not self._response_id.done():
             raise error
         return False
 
@@ -15594,9 +15683,10 @@ class BackgroundAttempt(Attempt):
 #
 # The Responses API as the provider of a run: what is tried until a request is answered.
 #
-# A request is sent again only before something of its answer was shown: repaired, if the
+# A request is sent again only before words of its answer were shown: repaired, if the
 # cause of the refusal is found, at the standard tier, if the flex tier has no capacity, or
-# unchanged, if waiting may help.
+# unchanged, if waiting may help. Of the attempt before it, thoughts and calls leave the page
+# and the chat.
 # --------------------------------------------------------------------------------------
 
 
@@ -15643,21 +15733,25 @@ class Attempts:
             async with aclosing(attempt.events()) as events:
                 async for event in events:
                     yield event
-            if attempt.response.usage:
-                self._usages.append(attempt.response.usage)
+            self._usages += attempt.response.usages
             self._skipped.update(attempt.skipped)
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
+            if attempt.has_shown:
+                for event in attempt.response.give_up():
+                    yield event
+                first_index = attempt.response.next_index
+                self._call_ids.update(attempt.response.call_ids)
+                page_thought = PageThought()
             limits.set_waiting(False)  # the pause is ours, not the server's time
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
             await asyncio.sleep(wait)
-        if not attempt.has_shown:  # no other attempt follows that could show it again
-            for event in attempt.release():
-                yield event
+        for event in attempt.release():  # no other attempt follows that could show it
+            yield event
         yield self._answer_of(attempt, self._usages[earlier_count:])
 
     def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
@@ -15723,7 +15817,7 @@ class _NextAttempt:
         the seconds to wait.
         """
         failure = _retriable_failure(attempt)
-        if failure is None or attempt.has_shown:
+        if failure is None or (attempt.has_shown and attempt.response.has_answered):
             return None, 0.0
         if self.request.runs_in_background and not attempt.response.refusal:
             # A response whose id is unknown continues at the server; sent again, it would
@@ -15761,7 +15855,8 @@ class _NextAttempt:
             unclear = failure._replace(error=ApiError())
         wait = retry_wait(policy, self._retries, unclear, random_fraction())
         if wait is None:
-            if not attempt.thinks:  # else the request was accepted
+            # Else the request was accepted.
+            if not (attempt.thinks or attempt.has_shown):
                 server = attempt.server
                 frame = _frame_name(server, self.request.frame())
                 tried = blind_repair(
@@ -15972,18 +16067,26 @@ class _Rounds:
         self._had_output = bool(self._output)
         judge = self._toolset.judge if self._toolset else None
         holds_calls = may_call and judge is not None and judge.holds_calls
+        held_calls = set[int]()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
                 if isinstance(part, ModelAnswer):
                     self._answer = part
                     continue
-                # From the first call on everything waits, to keep its order.
-                begins_call = isinstance(part, ItemAdded) and is_call(part.item)
-                if holds_calls and (self._held or begins_call):
-                    self._held.append(part)
-                else:
+                # From the first call on everything waits, to keep its order, until no
+                # call is left: the model is asked again, and may answer.
+                if holds_calls and isinstance(part, ItemAdded) and is_call(part.item):
+                    held_calls.add(part.output_index)
+                if not held_calls:
                     yield part
+                    continue
+                self._held.append(part)
+                if isinstance(part, ItemDone) and part.item == GIVEN_UP:
+                    held_calls.discard(part.output_index)
+                    if not held_calls:
+                        for event in self._release(None):
+                            yield event
         answer = self._answer
         self._inputs = []
         self._usages += answer.usages
@@ -16375,8 +16478,7 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    looks_secret = redact(value) != value
-    return None if looks_secret else value
+    return value if redact(value) == value else None
 
 
 # --------------------------------------------------------------------------------------
@@ -16501,6 +16603,14 @@ def as_plain_markdown(name: str) -> str:
 
 def _as_entity(mark: re.Match[str]) -> str:
     return f"&#{ord(mark[0])};"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Return a text as a block of code in Markdown, which it cannot end."""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence_length = max(3, longest_run + 1)
+    fence = "`" * fence_length
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -16714,9 +16824,7 @@ def _sorted_json(value: object) -> bytes:
 # --------------------------------------------------------------------------------------
 # owui_chat.host_tools
 #
-# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
-#
-# And which characters it does not store.
+# What Open WebUI's own texts and tools mean, and which characters it does not store.
 # --------------------------------------------------------------------------------------
 
 
@@ -16734,12 +16842,252 @@ of 0.12.4)."""
 def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
     """Return name and arguments of the call inside of a call of `call_tool`.
 
-    The name is as the model wrote it: maybe not even a text. None: it is no such call.
+    The name is as the model wrote it, and may be no text. None if it is no such call.
     """
     params = parse_json_object(arguments.get("params"))
     if params is None:
         return None
     return arguments.get("tool_name"), params
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.cards
+#
+# Cards in texts: what the page would draw as a call that was made.
+#
+# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
+# in its thought, or in its code after what ends the block, as it draws its own cards, and
+# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
+# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
+# that the model has read may have it write one. Only the host says that a call was made, so
+# such a text gets a space that makes it a text. HTML's own `<details>`, and
+# `<details open>`, have no type.
+#
+# The host and the page change a text before they look for cards in it. So it is also read
+# as it is then. No honest text has a card in such a form, and the page may take a space
+# away: there a character that looks similar begins it.
+# --------------------------------------------------------------------------------------
+
+
+def beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    return rf"{_any_beginning(text)}\Z"
+
+
+def _any_beginning(text: str) -> str:
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{re.escape(letter)}{pattern})?"
+    return pattern
+
+
+_CARD_SPACE = r"[\s\ufeff]"
+"""What JavaScript takes for a space: one more than Python."""
+_FILE_CARD = 'file type="html"'
+_FILE_TOKEN = "{HTML_FILE_ID_"
+"""What follows the first brace of `{{HTML_FILE_ID_1a}}`, of which the page makes a file."""
+_FORGED_CARD = re.compile(
+    rf"<(?={_FILE_CARD}"
+    r"|details(?:\Z"
+    rf"|{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}})))"
+    rf"|\{{(?={re.escape(_FILE_TOKEN)})",
+    re.IGNORECASE,
+)
+"""No usual tag is longer, or has another in itself, where the page may find the type. At the
+end of a text is one that goes on so in what is held back, or in the next message: a
+channel draws all of an answer as one text, with a line feed between two messages."""
+_BEGUN_CARD = (
+    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
+    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
+)
+_OPEN_CARD = re.compile(
+    rf"{_BEGUN_CARD}\Z"
+    # What becomes one of its characters, or nothing, is not whole yet.
+    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
+    r"|&[#\w]{0,40}\Z",
+    re.IGNORECASE,
+)
+"""The end of a text of which it is not certain yet whether it is a card."""
+_BEGINS = re.compile("[<&{]")
+_LOOKS_SIMILAR = str.maketrans("<&{", "\u2039\uff06\uff5b")
+_FEW_BEGINNINGS = 400
+"""Each is read with what follows it. In a text with more, and a card, all are replaced; if
+it may only end with one, the last ones are read."""
+_LONGEST_ANSWER = 1_000_000
+"""Characters, twice what a model can write. Each takes a microsecond to be read."""
+_LONGEST_BEGINNING = 1_000
+"""Characters. What is not certain after so many counts as a card."""
+
+_QUOTATION = re.compile(r"\n[ \t>]+")
+"""The beginning of a line that the page takes away where it draws a quotation."""
+_NUMBER = re.compile(r"\[\d")
+"""The beginning of the number of a source (`[1]`, `[1#a, 2]`). Where a model has no
+citations, the page takes numbers away, and the space in front of them."""
+_MOST_FOLDS = 8
+"""In each fold (`<details>`) it decodes the entities once more. Nobody nests so many."""
+_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
+_LARGE_NUMBER = re.compile("&#[xX]?[0-9a-fA-F]{9,}")
+"""Python reads no number of thousands of digits."""
+_OPEN_ENTITY = re.compile(r"&[#\w]{0,40}\Z")
+
+
+def without_cards(text: str) -> str:
+    """Return a text of which the page draws no card; a second pass finds nothing new."""
+    if not _BEGINS.search(text):
+        return text
+    if len(text) > _LONGEST_ANSWER:
+        return text.translate(_LOOKS_SIMILAR)
+    text = _FORGED_CARD.sub(r"\g<0> ", text)
+    views = [*_drawn_forms(text)]
+    is_forged = any(map(_FORGED_CARD.search, views))
+    if not (is_forged or any(map(_OPEN_CARD.search, views))):
+        return text
+    places = [match.start() for match in _BEGINS.finditer(text)]
+    if is_forged and len(places) > _FEW_BEGINNINGS:
+        return text.translate(_LOOKS_SIMILAR)
+
+    def as_text(match: re.Match[str]) -> str:
+        """Return what takes the place of a character that may begin a card."""
+        begun = match.string[match.start() : match.start() + _LONGEST_BEGINNING]
+        is_long = len(begun) == _LONGEST_BEGINNING
+        for view in _drawn_forms(begun):
+            if _FORGED_CARD.match(view) or (is_long and _OPEN_CARD.match(view)):
+                return match[0].translate(_LOOKS_SIMILAR)
+        return match[0]
+
+    first = places[-_FEW_BEGINNINGS:][0]
+    return text[:first] + _BEGINS.sub(as_text, text[first:])
+
+
+def certain_length(text: str) -> int:
+    """Return how much of a growing text can be shown: it ends with no half of a card."""
+    end = len(text)
+    start = max(0, end - _LONGEST_BEGINNING)
+    places = [match.start() for match in _BEGINS.finditer(text, start)]
+
+    def is_open(place: int) -> bool:
+        begun = text[max(0, place - _LONGEST_BEGINNING) : place]
+        return any(map(_OPEN_CARD.search, _drawn_forms(begun)))
+
+    if not places or not is_open(end):
+        return end
+    # What follows the beginning of a card is open, too.
+    return places[max(0, bisect_left(places, True, key=is_open) - 1)]
+
+
+def _drawn_forms(text: str) -> Iterator[str]:
+    """Yield a text as the page may read it when it looks for cards."""
+    text = _QUOTATION.sub("\n", UNSTORED.sub("", text))
+    yield _decoded(text)
+    if "[" in text or text[-1:].isspace():
+        kept: list[str] = []
+        for piece in text.split("]"):
+            number = _NUMBER.search(piece)
+            kept.append(piece[: number.start()].rstrip() if number else f"{piece}]")
+        yield _decoded("".join(kept).removesuffix("]").rstrip())
+
+
+def _decoded(text: str) -> str:
+    for _ in range(_MOST_FOLDS):
+        if "&" not in text:
+            return text
+        encoded = text
+        short = _LARGE_NUMBER.sub("\ufffd", _ZEROS.sub(r"\1", text))
+        unended = _OPEN_ENTITY.search(short)
+        rest = unended[0] if unended else ""
+        text = html.unescape(short.removesuffix(rest)) + rest
+        if text == encoded:
+            return text
+    return f"<details type={text}"
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.code
+#
+# Code that the API ran, in the host's form.
+#
+# The host has a card for code and puts its content into the text of later turns
+# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
+# the place of the stored item. The host runs only code with `attributes` (the same,
+# "Rounds of tools").
+#
+# The page shows the code between two fences and does not show `output` (observed on
+# 0.12.4). So the text of the code closes the first block and opens a second one with its
+# output, which the page's last fence closes.
+# --------------------------------------------------------------------------------------
+
+
+CODE_CARD = "open_webui:code_interpreter"
+
+
+def code_host_item(item: JsonObject) -> Item:
+    """Return code and its output as the host's own item."""
+    return {
+        "type": CODE_CARD,
+        "id": item.get("id"),
+        "status": item.get("status") or "completed",
+        "lang": "python",
+        "code": replay_code(item, code_output(item)),
+    }
+
+
+def replay_code(item: JsonObject, printed: str) -> str:
+    """Return code as the page shows it, with its output in a block below.
+
+    It is found again in what the host has stored, so it has nothing else.
+    """
+    code = without_cards(UNSTORED.sub("", str(item.get("code") or "")))
+    output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
+    output = without_cards(output)
+    if not output:
+        return code
+    return f"{code}\n```\n```text\n{output}"
+
+
+def code_text(code: str) -> str:
+    """Return what the host puts into the text of a later turn for code."""
+    return f"<code_interpreter>\n{code}\n</code_interpreter>"
+
+
+_MAX_DELETED = 20
+"""Deleted cards of one run that are searched for: each time all texts are read."""
+_BETWEEN = "\0"
+"""Separates the texts of a run while they are searched as one."""
+
+
+def take_out_code(
+    texts: Sequence[str], items: Iterable[Item]
+) -> tuple[list[str], list[Item]]:
+    """Return the texts of a run without what the host inserted for code.
+
+    It is there in the order of the `items`. Return also the code that is not there:
+    somebody has deleted its card.
+    """
+    whole = _BETWEEN.join(UNSTORED.sub("", text) for text in texts)
+    pieces: list[str] = []
+    deleted: list[Item] = []
+    start = 0
+    for item in items:
+        code = code_host_item(item)["code"]
+        if not code:
+            continue
+        inserted = code_text(code)
+        position = -1
+        if len(deleted) < _MAX_DELETED:
+            position = whole.find(inserted, start)
+        if position < 0:
+            deleted.append(item)
+        else:
+            pieces.append(whole[start:position])
+            start = position + len(inserted)
+    pieces.append(whole[start:])
+    remaining = "".join(pieces).split(_BETWEEN)
+    # A text without code keeps the white space at its ends.
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
+    return cleaned, deleted
 
 
 # --------------------------------------------------------------------------------------
@@ -16758,100 +17106,95 @@ def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
 
 
 _MAX_FILE_NAME = 200
-"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
+"""Characters of a foreign name that are read."""
 _MAX_ENDING = 20
+_MAX_BYTES = 200
+"""Of a stored name: the host puts 37 in front, and its file system takes 255."""
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-INERT_TYPES = MappingProxyType(
-    {
-        # Images, without SVG, which runs scripts.
-        "avif": "image/avif",
-        "bmp": "image/bmp",
-        "gif": "image/gif",
-        "heic": "image/heic",
-        "ico": "image/x-icon",
-        "jpeg": "image/jpeg",
-        "jpg": "image/jpeg",
-        "png": "image/png",
-        "tif": "image/tiff",
-        "tiff": "image/tiff",
-        "webp": "image/webp",
-        # Sound and video.
-        "flac": "audio/flac",
-        "m4a": "audio/mp4",
-        "mp3": "audio/mpeg",
-        "mp4": "video/mp4",
-        "ogg": "audio/ogg",
-        "wav": "audio/wav",
-        "webm": "video/webm",
-        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
-        "doc": "application/msword",
-        "docx": f"{_OFFICE}.wordprocessingml.document",
-        "epub": "application/epub+zip",
-        "odp": "application/vnd.oasis.opendocument.presentation",
-        "ods": "application/vnd.oasis.opendocument.spreadsheet",
-        "odt": "application/vnd.oasis.opendocument.text",
-        "pdf": "application/pdf",
-        "ppt": "application/vnd.ms-powerpoint",
-        "pptx": f"{_OFFICE}.presentationml.presentation",
-        "rtf": "application/rtf",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
-        "csv": "text/csv",
-        "geojson": "application/geo+json",
-        "ics": "text/calendar",
-        "ipynb": "application/x-ipynb+json",
-        "json": "application/json",
-        "jsonl": "application/jsonl",
-        "log": "text/plain",
-        "md": "text/markdown",
-        "py": "text/x-python",
-        "sql": "application/sql",
-        "tex": "application/x-tex",
-        "toml": "application/toml",
-        "tsv": "text/tab-separated-values",
-        "txt": "text/plain",
-        "yaml": "application/yaml",
-        "yml": "application/yaml",
-        # Data and archives, which are only downloaded.
-        "7z": "application/x-7z-compressed",
-        "arrow": "application/vnd.apache.arrow.file",
-        "bin": "application/octet-stream",
-        "db": "application/vnd.sqlite3",
-        "feather": "application/vnd.apache.arrow.file",
-        "h5": "application/x-hdf5",
-        "npy": "application/octet-stream",
-        "npz": "application/octet-stream",
-        "parquet": "application/vnd.apache.parquet",
-        "pkl": "application/octet-stream",
-        "sqlite": "application/vnd.sqlite3",
-        "stl": "model/stl",
-        "tar": "application/x-tar",
-        "tgz": "application/gzip",
-        "zip": "application/zip",
-    }
-)
+INERT_TYPES: Mapping[str, str] = {
+    # Images, without SVG, which runs scripts.
+    "avif": "image/avif",
+    "bmp": "image/bmp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "ico": "image/x-icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "png": "image/png",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "webp": "image/webp",
+    # Sound and video.
+    "flac": "audio/flac",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "pdf": "application/pdf",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+    "csv": "text/csv",
+    "geojson": "application/geo+json",
+    "ics": "text/calendar",
+    "ipynb": "application/x-ipynb+json",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "py": "text/x-python",
+    "sql": "application/sql",
+    "tex": "application/x-tex",
+    "toml": "application/toml",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    # Data and archives, which are only downloaded.
+    "7z": "application/x-7z-compressed",
+    "arrow": "application/vnd.apache.arrow.file",
+    "bin": "application/octet-stream",
+    "db": "application/vnd.sqlite3",
+    "feather": "application/vnd.apache.arrow.file",
+    "h5": "application/x-hdf5",
+    "npy": "application/octet-stream",
+    "npz": "application/octet-stream",
+    "parquet": "application/vnd.apache.parquet",
+    "pkl": "application/octet-stream",
+    "sqlite": "application/vnd.sqlite3",
+    "stl": "model/stl",
+    "tar": "application/x-tar",
+    "tgz": "application/gzip",
+    "zip": "application/zip",
+}
 """The endings that a browser runs nothing of, with their types."""
 
-_COMPRESSED_TYPES = MappingProxyType(
-    {
-        "bz2": "application/x-bzip2",
-        "gz": "application/gzip",
-        "xz": "application/x-xz",
-    }
-)
-"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
-"""
+_COMPRESSED_TYPES: Mapping[str, str] = {
+    "bz2": "application/x-bzip2",
+    "gz": "application/gzip",
+    "xz": "application/x-xz",
+}
+"""Endings that `mimetypes` looks past: the type is that of the ending before."""
 
-_IMAGE_ENDINGS = MappingProxyType(
-    {
-        "image/gif": "gif",
-        "image/jpeg": "jpg",
-        "image/png": "png",
-        "image/webp": "webp",
-    }
-)
+_IMAGE_ENDINGS: Mapping[str, str] = {
+    "image/gif": "gif",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/webp": "webp",
+}
 """The ending of each type of image that models and their tools generate."""
 
 _UNFIT = re.compile(
@@ -16881,6 +17224,10 @@ def stored_name(name: str) -> tuple[str, str]:
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
+    surplus = len(base.encode()) - _MAX_BYTES
+    if surplus > 0:  # letters may have four bytes
+        head = base[:-_MAX_ENDING].encode()[:-surplus].decode(errors="ignore")
+        base = head + base[-_MAX_ENDING:]
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in INERT_TYPES:
         return base, INERT_TYPES[ending]
@@ -17545,11 +17892,7 @@ def _said(rows: JsonObject, question_id: str) -> list[tuple[str, str]]:
     return said
 
 
-_SENT_AS_CALLS = (
-    "function_call",
-    "function_call_output",
-    "open_webui:code_interpreter",
-)
+_SENT_AS_CALLS = ("function_call", "function_call_output", CODE_CARD)
 """What the host reads of an output besides its messages."""
 
 
@@ -17569,7 +17912,7 @@ def without_unseen_words(
     for _, row in walk_branch(rows, tip):
         if row.get("role") == "assistant":
             output = row.get("output")
-            is_shown = not output or any(map(_is_text_item, content_parts(output)))
+            is_shown = not output or any(map(host_text, content_parts(output)))
             (shown if is_shown else unseen).add(_plain_text(row.get("content")))
     unseen -= {*shown, ""}
     return [
@@ -17579,16 +17922,15 @@ def without_unseen_words(
     ]
 
 
-def _is_text_item(item: JsonObject) -> bool:
-    """Say whether the host reads a text from an item of an output."""
-    if item.get("type") == "open_webui:code_interpreter":
-        return True
+def host_text(item: JsonObject) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
     if item.get("type") != "message":
-        return False
-    return any(
-        part.get("type") == "output_text" and part.get("text")
-        for part in content_parts(item.get("content"))
-    )
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -18868,244 +19210,6 @@ def without_quoted_commands(prompt: str) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.cards
-#
-# Cards in texts: what the page would draw as a call that was made.
-#
-# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
-# in its thought, or in its code after what ends the block, as it draws its own cards, and
-# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
-# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
-# that the model has read may have it write one. Only the host says that a call was made, so
-# such a text gets a space that makes it a text. HTML's own `<details>`, and
-# `<details open>`, have no type.
-#
-# The host and the page change a text before they look for cards in it. So it is also read
-# as it is then. Nobody writes a card in that way for good, and a space may be taken away,
-# too: there a character that looks similar begins it.
-# --------------------------------------------------------------------------------------
-
-
-def beginnings_of(text: str) -> str:
-    """Return the pattern of all beginnings of a text, up to the end of the string."""
-    return rf"{_any_beginning(text)}\Z"
-
-
-def _any_beginning(text: str) -> str:
-    pattern = ""
-    for letter in reversed(text):
-        pattern = f"(?:{re.escape(letter)}{pattern})?"
-    return pattern
-
-
-_CARD_SPACE = r"[\s\ufeff]"
-"""What JavaScript takes for a space: one more than Python."""
-_FILE_CARD = 'file type="html"'
-_FILE_TOKEN = "{HTML_FILE_ID_"
-"""What follows the first brace of `{{HTML_FILE_ID_1a}}`, of which the page makes a file."""
-_FORGED_CARD = re.compile(
-    rf"<(?={_FILE_CARD}"
-    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))"
-    rf"|\{{(?={re.escape(_FILE_TOKEN)})",
-    re.IGNORECASE,
-)
-"""No usual tag is longer, or has another in itself, where the page may find the type. At the
-end of a text is one that goes on so in what is held back."""
-_BEGUN_CARD = (
-    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
-    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
-)
-_OPEN_CARD = re.compile(
-    rf"{_BEGUN_CARD}\Z"
-    # What becomes one of its characters, or nothing, is not whole yet.
-    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
-    r"|&[#\w]{0,40}\Z",
-    re.IGNORECASE,
-)
-"""The end of a text of which it is not certain yet whether it is a card."""
-_BEGINS = re.compile("[<&{]")
-_LOOKS_SIMILAR = str.maketrans("<&{", "\u2039\uff06\uff5b")
-_FEW_BEGINNINGS = 400
-"""Each is read with what follows it. In a text with more, and a card, all are replaced; if
-it may only end with one, the last ones are read."""
-_LONGEST_ANSWER = 1_000_000
-"""Characters, twice what a model can write. Each takes a microsecond to be read."""
-_LONGEST_BEGINNING = 1_000
-"""Characters. What is not certain after so many counts as a card."""
-
-_QUOTATION = re.compile(r"\n[ \t>]+")
-"""The beginning of a line that the page takes away where it draws a quotation."""
-_NUMBER = re.compile(r"\[\d")
-"""The beginning of the number of a source (`[1]`, `[1#a, 2]`). Where a model has no
-citations, the page takes numbers away, and the space in front of them."""
-_MOST_FOLDS = 8
-"""In each fold (`<details>`) it decodes the entities once more. Nobody nests so many."""
-_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
-_LARGE_NUMBER = re.compile("&#[xX]?[0-9a-fA-F]{9,}")
-"""Python reads no number of thousands of digits."""
-_OPEN_ENTITY = re.compile(r"&[#\w]{0,40}\Z")
-
-
-def without_cards(text: str) -> str:
-    """Return a text of which the page draws no card; a second pass finds nothing new."""
-    if not _BEGINS.search(text):
-        return text
-    if len(text) > _LONGEST_ANSWER:
-        return text.translate(_LOOKS_SIMILAR)
-    text = _FORGED_CARD.sub(r"\g<0> ", text)
-    views = [*_drawn_forms(text)]
-    is_forged = any(map(_FORGED_CARD.search, views))
-    if not (is_forged or any(map(_OPEN_CARD.search, views))):
-        return text
-    places = [match.start() for match in _BEGINS.finditer(text)]
-    if is_forged and len(places) > _FEW_BEGINNINGS:
-        return text.translate(_LOOKS_SIMILAR)
-
-    def as_text(match: re.Match[str]) -> str:
-        """Return what takes the place of a character that may begin a card."""
-        begun = match.string[match.start() : match.start() + _LONGEST_BEGINNING]
-        is_long = len(begun) == _LONGEST_BEGINNING
-        for view in _drawn_forms(begun):
-            if _FORGED_CARD.match(view) or (is_long and _OPEN_CARD.match(view)):
-                return match[0].translate(_LOOKS_SIMILAR)
-        return match[0]
-
-    first = places[-_FEW_BEGINNINGS:][0]
-    return text[:first] + _BEGINS.sub(as_text, text[first:])
-
-
-def certain_length(text: str) -> int:
-    """Return how much of a growing text can be shown: it ends with no half of a card."""
-    end = len(text)
-    start = max(0, end - _LONGEST_BEGINNING)
-    places = [match.start() for match in _BEGINS.finditer(text, start)]
-
-    def is_open(place: int) -> bool:
-        begun = text[max(0, place - _LONGEST_BEGINNING) : place]
-        return any(map(_OPEN_CARD.search, _drawn_forms(begun)))
-
-    if not places or not is_open(end):
-        return end
-    # What follows the beginning of a card is open, too.
-    return places[max(0, bisect_left(places, True, key=is_open) - 1)]
-
-
-def _drawn_forms(text: str) -> Iterator[str]:
-    """Yield a text as the page may read it when it looks for cards."""
-    text = _QUOTATION.sub("\n", UNSTORED.sub("", text))
-    yield _decoded(text)
-    if "[" in text or text[-1:].isspace():
-        kept: list[str] = []
-        for piece in text.split("]"):
-            number = _NUMBER.search(piece)
-            kept.append(piece[: number.start()].rstrip() if number else f"{piece}]")
-        yield _decoded("".join(kept).removesuffix("]").rstrip())
-
-
-def _decoded(text: str) -> str:
-    for _ in range(_MOST_FOLDS):
-        if "&" not in text:
-            return text
-        encoded = text
-        short = _LARGE_NUMBER.sub("\ufffd", _ZEROS.sub(r"\1", text))
-        unended = _OPEN_ENTITY.search(short)
-        rest = unended[0] if unended else ""
-        text = html.unescape(short.removesuffix(rest)) + rest
-        if text == encoded:
-            return text
-    return f"<details type={text}"
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.code
-#
-# Code that the API ran, in the host's form.
-#
-# The host has a card for code and puts its content into the text of later turns
-# (docs/reference/open-webui.md, "The stored output and the next turn"). There it takes
-# the place of the stored item. The host runs only code with `attributes` (the same,
-# "Rounds of tools").
-#
-# The page shows the code between two fences and does not show `output` (observed on
-# 0.12.4). So the text of the code closes the first block and opens a second one with its
-# output, which the page's last fence closes.
-# --------------------------------------------------------------------------------------
-
-
-CODE_CARD = "open_webui:code_interpreter"
-
-
-def code_host_item(item: JsonObject) -> Item:
-    """Return code and its output as the host's own item."""
-    return {
-        "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
-        "lang": "python",
-        "code": replay_code(item, code_output(item)),
-    }
-
-
-def replay_code(item: JsonObject, printed: str) -> str:
-    """Return code as the page shows it, with its output in a block below.
-
-    It is found again in what the host has stored, so it has nothing else.
-    """
-    code = without_cards(UNSTORED.sub("", str(item.get("code") or "")))
-    output = UNSTORED.sub("", printed).strip("\n").replace("```", "'''")
-    output = without_cards(output)
-    if not output:
-        return code
-    return f"{code}\n```\n```text\n{output}"
-
-
-def code_text(code: str) -> str:
-    """Return what the host puts into the text of a later turn for code."""
-    return f"<code_interpreter>\n{code}\n</code_interpreter>"
-
-
-_MAX_DELETED = 20
-"""Deleted cards of one run that are searched for: each time all texts are read."""
-_BETWEEN = "\0"
-"""Separates the texts of a run while they are searched as one."""
-
-
-def take_out_code(
-    texts: Sequence[str], items: Iterable[Item]
-) -> tuple[list[str], list[Item]]:
-    """Return the texts of a run without what the host inserted for code.
-
-    It is there in the order of the `items`. Return also the code that is not there:
-    somebody has deleted its card.
-    """
-    whole = _BETWEEN.join(UNSTORED.sub("", text) for text in texts)
-    pieces: list[str] = []
-    deleted: list[Item] = []
-    start = 0
-    for item in items:
-        code = code_host_item(item)["code"]
-        if not code:
-            continue
-        inserted = code_text(code)
-        position = -1
-        if len(deleted) < _MAX_DELETED:
-            position = whole.find(inserted, start)
-        if position < 0:
-            deleted.append(item)
-        else:
-            pieces.append(whole[start:position])
-            start = position + len(inserted)
-    pieces.append(whole[start:])
-    remaining = "".join(pieces).split(_BETWEEN)
-    cleaned: list[str] = []
-    for before, after in zip(texts, remaining, strict=True):
-        # A text without code keeps the white space at its ends.
-        text = before if before == after else after.strip()
-        cleaned.append(text)
-    return cleaned, deleted
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.storage.markers
 #
 # The marker grammar: a line in the text that names stored items and is invisible.
@@ -19654,13 +19758,13 @@ def source_data(name: str, text: str, url: str = "") -> Chunk:
     """Return a source in the host's form; its address, if any, is what it leads to.
 
     Only addresses of the web are links of the page: whoever shares a model may write the
-    context of its agent.
+    context of its agent, which draws no cards, either.
     """
     url = url if has_web_scheme(url) else ""
     source = {"name": name, "url": url} if url else {"name": name}
     # `[1]` in a text refers to the first distinct value of this key.
     metadata = [{"source": url or name}]
-    return {"source": source, "document": [text], "metadata": metadata}
+    return {"source": source, "document": [without_cards(text)], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
@@ -19895,6 +19999,9 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
+_CITED_LINK = re.compile(rf"\[(\[\d{{1,4}}\]|{_LABEL})\]\(({_URL})\)")
+"""The same where annotations name the pages: xAI numbers its own (`[[1]](https://...)`,
+its page "Citations")."""
 _MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
@@ -20149,13 +20256,14 @@ class Citations:
             growing.last_number = numbers[-1]
         return without_cards(strip_tracking(_apply_edits(text, edits)))
 
-    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
+    def _edit_links(self, text: str, sources: Collection[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
         edits: list[_Edit] = []
-        for link in _LINK.finditer(text):
+        links = _CITED_LINK if sources else _LINK
+        for link in links.finditer(text):
             address = link[2]
             if not (_TRACKING.search(address) or address in sources):
                 continue
@@ -20173,9 +20281,10 @@ class Citations:
             # A label like `zuerich.ch` only repeats the address; any other is a part of the
             # sentence, and stays.
             names_site = "." in label and " " not in label
+            is_number = label.startswith("[")
             if is_in_parentheses:
                 edits.append(_Edit(start - 1, end + 1, number))
-            elif names_site:
+            elif names_site or is_number:
                 edits.append(_Edit(start, end, number))
             else:
                 edits.append(_Edit(start, end, f"[{label}]({url}){number}"))
@@ -20184,7 +20293,7 @@ class Citations:
     def _shown_part(self, part: Item) -> str:
         """Return the text of a part with the numbers of the sources that it cites."""
         text = part_text(part)
-        annotations = content_parts(part.get("annotations"))
+        annotations = _annotations_of(part)
         if not annotations and _TRACKED not in text:
             return without_cards(strip_tracking(text))
         for annotation in annotations:
@@ -20224,10 +20333,11 @@ class Citations:
         return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
-        name = annotation.get("title") or annotation.get("filename")
+        name = str(annotation.get("title") or annotation.get("filename") or "")
         key = _key(annotation)
-        if name and key:
-            self._names[key] = shorten_name(str(name))
+        # The titles of xAI are the numbers of its links.
+        if name and key and not name.isdecimal():
+            self._names[key] = shorten_name(name)
 
 
 _MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
@@ -20306,14 +20416,69 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
         start = last = annotation.get("index")
     if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
-    before = text[last - 1 : last]
-    after = text[last : last + 1]
-    is_in_word = before.isalnum() and after.isalnum()
     # What would cut a word, or leave the sentence's end after it, is meant as
-    # documented.
-    ends_sentence = after in (".", "!", "?") and last > start
-    end = last + 1 if is_in_word or ends_sentence else last
+    # documented; a word stays whole in any case.
+    word = _IN_WORD.match(text, last - 1) if last > 0 else None
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = word.end() if word else last + ends_sentence
     return min(start, len(text)), min(end, len(text))
+
+
+_LETTER = r"[^\W_\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\U0010ffff]"
+"""Of a script that has spaces between words: not of Thai, Chinese or Japanese."""
+_IN_WORD = re.compile(rf"{_LETTER}{{2,100}}")
+_UNITS = (("utf-32-le", 4), ("utf-16-le", 2), ("utf-8", 1))
+"""What servers count, with the bytes of one: characters, as the API; what JavaScript
+counts; bytes, as Gemini, whose places gateways pass on (maximhq/bifrost 4345)."""
+
+
+def _annotations_of(part: Item) -> list[Item]:
+    """Return the annotations of a part of a content, with their places in characters.
+
+    No server says what it counts. It is what lets the fewest citations end in a word,
+    after a space, or outside of the text.
+    """
+    text = part_text(part)
+    annotations = content_parts(part.get("annotations"))
+    if not annotations or text.isascii():
+        return annotations
+    stated = [row.get(name) for row in annotations for name in ANNOTATION_PLACES]
+    places = sorted(set(filter(_is_position, stated)))
+    ends = [
+        row["end_index"] for row in annotations if _is_position(row.get("end_index"))
+    ]
+    fewest = len(ends) + 1
+    best: dict[int, int] = {}
+    for encoding, size in _UNITS:
+        moved = _places_in_characters(text, places, encoding, size)
+        odd = 0
+        for last in map(moved.__getitem__, ends):
+            before = text[max(0, last - 1) : last]
+            is_in_word = _IN_WORD.match(text, last - 1) if last > 0 else None
+            odd += bool(is_in_word or before.isspace() or last > len(text))
+        if odd < fewest:
+            fewest = odd
+            best = moved
+        if odd == 0:
+            break
+    return content_parts(move_annotations(part, best.__getitem__)["annotations"])
+
+
+def _places_in_characters(
+    text: str, places: Iterable[int], encoding: str, size: int
+) -> dict[int, int]:
+    """Return the places in a text that are counted in units of an encoding."""
+    encoded = text.encode(encoding, "surrogatepass")
+    decoder = getincrementaldecoder(encoding)("surrogatepass")
+    moved: dict[int, int] = {}
+    begin = 0
+    count = 0
+    for place in places:
+        end = place * size
+        count += len(decoder.decode(encoded[begin:end]))
+        moved[place] = count if end <= len(encoded) else len(text) + 1
+        begin = end
+    return moved
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
@@ -20356,7 +20521,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     for part in content_parts(item.get("content")):
         text = part_text(part)
         find_position = _position_finder(text)
-        for annotation in content_parts(part.get("annotations")):
+        for annotation in _annotations_of(part):
             if annotation.get("type") != "url_citation":
                 continue
             start, end = map(find_position, _stated_range(annotation))
@@ -20407,7 +20572,7 @@ def with_todays_tools(body: JsonObject) -> dict[str, Any]:
     functions = as_list(changed.pop("functions", None))
     changed["tools"] = [{"type": "function", "function": own} for own in functions]
     choice = changed.pop("function_call", None)
-    name = as_text(as_mapping(choice).get("name"))
+    name = as_text(value_at(choice, "name"))
     if name:
         choice = {"type": "function", "function": {"name": name}}
     if choice is not None:
@@ -20421,7 +20586,7 @@ def in_older_form(answer: dict[str, Any]) -> dict[str, Any]:
     for choice in content_parts(answer.get("choices")):
         older = dict(choice)
         for key in ("delta", "message"):
-            calls = content_parts(as_mapping(choice.get(key)).get("tool_calls"))
+            calls = content_parts(value_at(choice, key, "tool_calls"))
             if calls:
                 older[key] = {**choice[key], "function_call": calls[0].get("function")}
                 del older[key]["tool_calls"]
@@ -20904,7 +21069,7 @@ def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
     # The host makes a call that has `approved` without asking, and asks about one that is
     # `pending` (utils/tool_approval.py:110 of 0.12.4): neither is the server's to say.
-    shown = _shown_fields(item)
+    shown = shown_fields(item)
     # A call without a status of `completed`, `failed` or `rejected` is left out of the
     # next turn (utils/misc.py:394 of 0.12.4).
     if shown.get("status") not in _STATUSES_OF_A_CALL:
@@ -20942,13 +21107,12 @@ def output_host_item(event: ToolOutput) -> Item:
 
 def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_shown_fields(item), "status": "in_progress"}
+    begun = {**shown_fields(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [text_part("text", "")]}
         case "reasoning":
             begun |= {"summary": []}
-            begun.pop("content", None)
         case "function_call" | "custom_tool_call":
             begun = {**call_host_item(begun), "arguments": ""}
     return begun
@@ -20957,37 +21121,39 @@ def begun_host_item(item: Item) -> Item:
 def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
-        **_shown_fields(item),
+        "status": "completed",
+        **shown_fields(item),
         "type": "message",
         "role": "assistant",
-        "status": item.get("status") or "completed",
         "content": [text_part("text", text)],
     }
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_shown_fields(item), "status": "completed", "duration": seconds}
+    shown = {**shown_fields(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
+        if item.get(key) is not None:
+            parts = [part for part in content_parts(item[key]) if part_text(part)]
             text = without_cards("\n\n".join(part_text(part) for part in parts))
-            shown[key] = [{**parts[0], "text": text}]
+            shown[key] = [{**parts[0], "text": text}] if parts else []
     return shown
 
 
-def _shown_fields(item: Item) -> Item:
-    """Return the fields of an item that the page and the host need."""
+def shown_fields(item: Item) -> Item:
+    """Return the texts of an item that the page and the host need."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others. It
     # sends some fields of a server to the next model, which the page does not show
-    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4).
-    return {name: item[name] for name in _SHOWN_FIELDS if item.get(name) is not None}
+    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4). A value of another
+    # type than they expect breaks the page, or each later question of the chat.
+    return {name: item[name] for name in _SHOWN_FIELDS if as_text(item.get(name))}
 
 
 _SHOWN_FIELDS = (
-    *("type", "id", "status", "role", "phase", "content", "summary"),
+    *("type", "id", "status", "role", "phase"),
     *("call_id", "name", "arguments", "input"),
 )
+INVISIBLE_TYPE = "openai_responses:end"
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
@@ -21061,6 +21227,13 @@ class OutputItems:
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
             self._open_calls[call_id] = index
+
+    def hide(self, index: int) -> Chunk:
+        """Return the event after which the item at `index` is none."""
+        item = self.items[index]
+        self._open_calls.pop(item.get("call_id"), None)
+        end = {"type": INVISIBLE_TYPE, "id": f"end_{item.get('id')}"}
+        return self.end(index, end)
 
     def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
         """Return the event that replaces the item at `index`; `said` is as in `grow`."""
@@ -21138,10 +21311,11 @@ class OutputItems:
             yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Chunks:
-        """Yield outputs for calls that a broken answer left open."""
-        for index in list(self._open_calls.values()):
-            yield from self.break_off(index, _NOT_RUN)
+    def break_off_calls(self, left: Set[object]) -> Chunks:
+        """Yield outputs for the calls that are open, but for those of the ids `left`."""
+        for call_id, index in list(self._open_calls.items()):
+            if call_id not in left:
+                yield from self.break_off(index, _NOT_RUN)
 
     def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
@@ -21319,7 +21493,6 @@ _SAID_AS = {
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
 _COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
-_INVISIBLE_TYPE = "openai_responses:end"
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -21539,10 +21712,11 @@ class NativeRenderer:
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
             self.advice = ending.message
-        if ending.is_failure:
-            # Open WebUI runs a call without an output, and calls the pipe again
-            # (utils/middleware.py:5544).
-            yield from self.output.break_off_calls()
+        # Open WebUI runs a call without an output, whatever its status, and calls the
+        # pipe again (utils/middleware.py:5544): those that the run leaves to it, but none
+        # that its server began and did not end.
+        left = {call["call_id"] for call in open_calls(event.output)}
+        yield from self.output.break_off_calls(left)
         marker = self._take_marker()
         if marker:
             yield from self.output.add_marker(marker)
@@ -21552,7 +21726,7 @@ class NativeRenderer:
             # In its older mode of tools Open WebUI takes code at the end for a request
             # to run it, and calls the pipe again, up to five times
             # (utils/middleware.py:6117). So something invisible is the end.
-            end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
+            end = {"type": INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
             yield from self.output.add(end)
         yield from self._last_chunks(event)
         if ending.is_failure and not self.advice:
@@ -21674,21 +21848,27 @@ class NativeRenderer:
         seconds = (self._now() if end is None else end) - shown.began
         return reasoning_host_item(item, round(seconds))
 
+    def _give_up(self, shown: _ShownItem) -> Chunks:
+        """Yield the end of an item that is not kept; people keep a thought as they read it."""
+        begun = self.output.items[shown.host_index]
+        if shown.thought and shown.thought.texts:
+            read = {**begun, **shown.thought.fields()}
+            item = self._thought_item(shown, read)
+            yield self.output.end(shown.host_index, item)
+        elif not is_reasoning(begun) or begun["status"] == "in_progress":
+            yield self.output.hide(shown.host_index)
+
     def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item, or its other form; a failed thought frees its index."""
+        """Yield the end of an item, or its other form."""
         index = event.output_index
         shown = self._items[index]
         self._unfollowed.pop(index, None)
         shown.unshown_arguments = ""
+        if event.item == GIVEN_UP:
+            del self._items[index]
+            yield from self._give_up(shown)
+            return
         match item_type(event.item):
-            case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: users keep what they have read of it.
-                del self._items[index]
-                begun = self.output.items[shown.host_index]
-                item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
-                if shown.thought and shown.thought.texts:
-                    read = {**begun, **shown.thought.fields()}
-                    item = self._thought_item(shown, read)
             case "message":
                 self._has_text = self._has_text or bool(event.shown.strip())
                 item = message_host_item(event.item, shown.marker + event.shown)
@@ -24205,6 +24385,7 @@ class _MergedCalls:
                 if event.item.get("name"):
                     # Some servers name a call at its end only.
                     self._indexes[str(event.item.get("call_id"))] = event.output_index
+                    self._dropped.discard(event.output_index)
                     return [ItemAdded(event.output_index, event.item), event]
                 return []
         return [] if event.output_index in self._dropped else [event]
@@ -24361,6 +24542,39 @@ def answer_text(text: str) -> str:
     return "".join(span.text for span in spans if not span.is_thought).lstrip()
 
 
+def answer_place_finder(text: str) -> Callable[[int], int]:
+    """Return what finds a place of a text again in its answer, without its thoughts."""
+    answer = answer_text(text)
+    if answer == text:
+        return lambda place: place
+    starts: list[int] = []
+    ends: list[int] = []
+    befores: list[int] = []
+    """Of each piece outside of think tags: where it begins and ends, and how many
+    characters the pieces before it have."""
+    start = before = 0
+    is_thought = False
+    for tag in chain(_TAG.finditer(text), [None]):
+        end = tag.start() if tag else len(text)
+        if not is_thought:
+            starts.append(start)
+            ends.append(end)
+            befores.append(before)
+            before += end - start
+        if tag:
+            start = tag.end()
+            is_thought = not tag[1]
+    blank = before - len(answer)
+
+    def find(place: int) -> int:
+        """Return the place in the answer; that of a thought is where the answer goes on."""
+        piece = bisect(starts, place) - 1
+        inside = min(place, ends[piece]) - starts[piece]
+        return max(0, befores[piece] + inside - blank)
+
+    return find
+
+
 # --------------------------------------------------------------------------------------
 # strategies.thoughts
 #
@@ -24402,8 +24616,8 @@ class IntermediateTexts:
         self._are_shown = are_shown
         self._may_call = False
         """Whether the model may call tools in the current round."""
-        self._has_called = False
-        """Whether it has."""
+        self._calls = set[int]()
+        """The indexes of its calls."""
         self._has_answer = False
         """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
@@ -24415,7 +24629,7 @@ class IntermediateTexts:
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = False
+        self._calls = set()
         self._has_answer = False
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
@@ -24424,7 +24638,7 @@ class IntermediateTexts:
             return [event]
         match event:
             case ItemAdded() if is_call(event.item):
-                self._has_called = True
+                self._calls.add(event.output_index)
                 return [*self._hide(self._held), event]
             case ItemAdded() if event.item.get("phase") == "final_answer":
                 self._has_answer = True
@@ -24436,6 +24650,8 @@ class IntermediateTexts:
                 hidden = {id(item) for item in self._hidden}
                 output = [item for item in event.output if id(item) not in hidden]
                 return [*rest, event._replace(output=tuple(output))]
+            case ItemDone(item=item) if item == GIVEN_UP:
+                self._calls.discard(event.output_index)
             case ItemDone() if event.output_index in self._hidden_indexes:
                 self._hidden.append(event.item)  # it went on, and ends again
                 return [HiddenMessage(event.output_index, event.item)]
@@ -24473,7 +24689,7 @@ class IntermediateTexts:
         released: list[RunEvent] = []
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
-            if self._has_called or is_step:
+            if self._calls or is_step:
                 released += self._hide([index])
             else:
                 released += events
@@ -24543,8 +24759,8 @@ class ShownThoughts:
         self._keeps_messages = keeps_messages
         self._steps_as_thoughts = are_shown and not keeps_messages
         self._last_index = 0
-        self._has_called = False
-        """Whether the current response calls a tool."""
+        self._calls = set[int]()
+        """The indexes of the calls of the current response."""
         self._has_words = False
         """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
@@ -24562,7 +24778,7 @@ class ShownThoughts:
         A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
-        self._has_called = False
+        self._calls = set()
         self._has_words = False
 
     def feed(self, event: CitedEvent) -> list[CitedEvent]:
@@ -24582,6 +24798,9 @@ class ShownThoughts:
                     shown += [*_begin_message(message), event]
             case ItemDone() if event.output_index in self._open:
                 shown += self._end(event)
+            case ItemDone(item=item) if item == GIVEN_UP:
+                self._calls.discard(event.output_index)
+                shown.append(event)
             case ResponseDone() | RunDone():
                 shown += [*self._end_response(), event]
                 if self._keeps_messages:  # calls are shown within their response
@@ -24610,13 +24829,16 @@ class ShownThoughts:
             for message in self._open.values():
                 shown += _begin_message(message)
         if item_type(event.item) == "message":
-            is_step = self._has_called or is_commentary(event.item)
+            is_step = bool(self._calls) or is_commentary(event.item)
             message = _Message(event, is_step=is_step and self._steps_as_thoughts)
             self._messages[event.output_index] = message
             self._open[event.output_index] = message
             return shown
-        if is_call(event.item) and not self._has_called:
-            self._has_called = True
+        if not is_call(event.item):
+            return [*shown, event]
+        is_first = not self._calls
+        self._calls.add(event.output_index)
+        if is_first:
             if self._steps_as_thoughts:
                 shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
@@ -24675,7 +24897,7 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if messages and not self._has_called:
+        if messages and not self._calls:
             index, last = messages[-1]
             text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
@@ -24819,9 +25041,8 @@ def _answer_part(part: Item) -> Item:
     text = as_text(part.get("text"))
     if not text:
         return part
-    # A place moves by the characters of the thoughts before it.
     answer = {**part, "text": answer_text(text)}
-    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
+    return move_annotations(answer, answer_place_finder(text))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
@@ -24884,6 +25105,20 @@ def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
     """
     chat = {"input": (), "instructions": None, "repairs": ()}
     return sent.model_copy(update=chat) == other.model_copy(update=chat)
+
+
+def known_repairs(
+    memory: RepairMemory, endpoint: Endpoint, model: str, user_id: str
+) -> tuple[Repair, ...]:
+    """Return what requests to a model need, by earlier refusals.
+
+    Many bridges to Chat Completions take an image in the result of a tool for text: they
+    refuse nothing, the model sees nothing, and a photo takes a million tokens
+    (QuantumNous/new-api 7498, jundot/omlx 2989). No server takes one in a message so.
+    """
+    learned = memory.repairs(repair_scope(endpoint, model, user_id))
+    given = () if endpoint.serves_openai else (TextOutputs(keeps_files=True),)
+    return tuple(dict.fromkeys((*given, *learned)))
 
 
 def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:
@@ -28803,14 +29038,6 @@ def is_too_long_to_show(request: ToolCallRequested) -> bool:
     return len(_call_as_text(request)) > _MAX_BLOCK_CHARACTERS
 
 
-def code_block(text: str, language: str = "") -> str:
-    """Return a text as a block of code in Markdown, which it cannot end."""
-    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
-    fence_length = max(3, longest_run + 1)
-    fence = "`" * fence_length
-    return f"{fence}{language}\n{text}\n{fence}"
-
-
 def one_line_json(value: object) -> str:
     """Return a value as JSON on one line, with nothing in it that cannot be seen."""
     return with_escapes(json.dumps(value, ensure_ascii=False, default=str))
@@ -28975,9 +29202,17 @@ _MAX_COVERAGE_CHARACTERS = 240
 Decision = Literal["once", "chat", "deny"]
 
 
-def compute_confirmation_id(scope: str, name: str, arguments: Mapping[str, Any]) -> str:
-    """Return the id of an approval of a call; its scope is a call's id or a chat."""
+def compute_confirmation_id(
+    scope: str, name: str, arguments: Mapping[str, Any], sign: _SignIds | None = None
+) -> str:
+    """Return the id of an approval of a call; its scope is a call's id or a chat.
+
+    A model's server that knew it could show another call under the same reference, in
+    front of the one that needs the approval. With `sign` nobody can foresee it.
+    """
     call = [scope, name, _without_nulls(arguments)]
+    if sign:
+        return sign(call, True)
     text = json.dumps(call, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -28993,11 +29228,13 @@ def compute_permission(chat: str, name: str, arguments: Mapping[str, Any]) -> st
     return compute_confirmation_id(chat, name, {**named, **target})
 
 
-def build_confirmation_request(call: Item, *, chat: str = "") -> ToolCallRequested:
+def build_confirmation_request(
+    call: Item, *, chat: str = "", sign: _SignIds | None = None
+) -> ToolCallRequested:
     """Return the question whether a call may be made, in this `chat` if there is one."""
     name = str(call["name"])
     arguments = parse_arguments(call)
-    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments)
+    confirmation = compute_confirmation_id(str(call["call_id"]), name, arguments, sign)
     warning = find_security_warning(name)
     coverage = ""
     if chat:
@@ -29613,13 +29850,14 @@ def prepare_run(request: AgentRequest) -> PreparedRun:
     items = _build_items(request, chat, earlier, form)
     own = request.own_tools
     own_tools = OwnTools(own.tools, own.store_file, seen_pictures(items))
-    scope = repair_scope(request.endpoint, model.id, request.caller.user_id)
+    user_id = request.caller.user_id
+    repairs = known_repairs(request.repairs, request.endpoint, model.id, user_id)
     most_output = own.limits.characters if is_open_webui else None
     first_request = first_request.model_copy(
         update={
             "input": fit_history(items, most_output),
             "instructions": instructions or None,
-            "repairs": request.repairs.repairs(scope),
+            "repairs": repairs,
         }
     )
 
@@ -29873,7 +30111,9 @@ class ChatJudge:
         for call in earlier.signed_calls:
             resolved = self._resolve_for_rules(self._offered.with_own_name(call))
             with suppress(ValueError):
-                asked = build_confirmation_request(resolved, chat=self._chat)
+                asked = build_confirmation_request(
+                    resolved, chat=self._chat, sign=self._sign
+                )
                 decision = self._decisions.get(asked.confirmation_id)
                 if asked.coverage and decision == "chat":
                     permission = compute_permission(
@@ -29921,7 +30161,9 @@ class ChatJudge:
         requests: list[ToolCallRequested] = []
         for call in resolved_calls:
             if self._own_tools.asks_in_chat and self._lacks_approval(call):
-                request = build_confirmation_request(call, chat=self._chat)
+                request = build_confirmation_request(
+                    call, chat=self._chat, sign=self._sign
+                )
                 if request.confirmation_id not in self._decisions:
                     requests.append(request)
         if requests:
@@ -29982,7 +30224,9 @@ class ChatJudge:
             if self._is_permitted(name, arguments):
                 is_allowed = True
             elif self._own_tools.asks_in_chat:
-                confirmation = compute_confirmation_id(call.call_id, name, arguments)
+                confirmation = compute_confirmation_id(
+                    call.call_id, name, arguments, self._sign
+                )
                 decision = self._decisions.pop(confirmation, "deny")  # it counts once
                 is_allowed = decision != "deny"
             else:
@@ -30290,8 +30534,10 @@ class _Agent:
         if open_calls:  # the round whose calls waited for the user goes on
             yield self._start_round(self._spending.rounds, may_call=False)
         first_request = self._prepared.request
-        if self._prepared.earlier_rounds.is_continuation:
-            # A choice that forces a tool holds until tools ran once.
+        is_continuation = self._prepared.earlier_rounds.is_continuation
+        if is_continuation and self._request.caller.is_open_webui:
+            # The chat's choice comes again with each round, and holds until tools ran
+            # once. A program chooses for each request.
             choice = next_tool_choice(first_request.tool_choice)
             first_request = first_request.model_copy(update={"tool_choice": choice})
         on_request(first_request)
@@ -30361,7 +30607,6 @@ class _Agent:
         """Yield that the model is asked."""
         if self._round_step:
             yield self._steps.end(self._round_step)
-        self._cut = []
         self._delegated = self._spending.take_delegated()
         self._round_began = self._noted_until
         yield StateChanged("thinking")
@@ -30992,7 +31237,7 @@ def replace_query(messages: Sequence[Message], query: str) -> Sequence[Message]:
     Its pictures and files stay.
     """
     are_messages = all(isinstance(message, Mapping) for message in messages)
-    if not query.strip() or not are_messages:  # others are refused with the chat
+    if not query or not are_messages:  # others are refused with the chat
         return messages
     starts = find_turn_starts(messages)
     if not starts:

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.9.0
+version: 1.10.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -214,6 +214,7 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
+    value = int(value) if isinstance(value, bool) else value  # 1, as pydantic reads it
     try:
         number = float(str(value).strip())
         clamped = min(max(number, least), most)
@@ -441,7 +442,6 @@ class UserReports:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty; a report counts for `seconds`."""
         self._seconds = seconds
         self._now = now
         self._ends: dict[str, dict[str, float]] = {}
@@ -710,7 +710,7 @@ class ResponsesError(Exception):
     depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
-    is_final = False
+    ends_response = False
     """Whether nothing more of the response is read."""
     was_sent = False
     """Whether the server may be working on the request."""
@@ -783,8 +783,8 @@ class TimedOut(ResponsesError):
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.ending = (kind, "")
-        self.is_final = kind == "total_timeout"
-        self.failure = None if self.is_final else Failure()
+        self.ends_response = kind == "total_timeout"
+        self.failure = None if self.ends_response else Failure()
 
 
 class ResponseLost(ResponsesError):
@@ -803,7 +803,7 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     ending = ("malformed", "too_large")
-    is_final = True
+    ends_response = True
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more data than is accepted.")
@@ -865,19 +865,9 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    fields = _error_fields(wire)
+    fields = _without_words_in_front(_error_fields(wire))
     metadata = as_mapping(fields.get("metadata"))
-    message = ""
-    for key in _KEYS_OF_WORDS:
-        message = message or as_text(fields.get(key))
-    front = _WORDS_IN_FRONT.match(message)
-    if front:
-        message = message[front.end() :]
-        own = fields.get("type")
-        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
-        fields = {**fields, "type": own}
-        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
-            fields["code"] = None if own else front[1]
+    message = fields["message"]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -885,7 +875,8 @@ def read_api_error(wire: object) -> ApiError:
     # the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
-        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+        raw = as_text(value_at(wire, "metadata", "raw"))
+    raw = raw[:_MAX_READ_WORDS]
     param = _read_error_word(fields.get("param"))
     reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
@@ -904,13 +895,13 @@ def read_api_error(wire: object) -> ApiError:
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
-    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    exact = metadata.get("error_type") or value_at(wire, "error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     own_code = _read_code(fields, message, kind, as_text(exact))
-    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+    if kind in CODES_FOR_ANYTHING and re.fullmatch("4[0-9]{2}", own_code or ""):
         kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
         code=own_code,
@@ -928,7 +919,8 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
-_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_MAX_READ_WORDS = 1024 * 1024
+"""Characters that are read, as of a refusal. An event of a stream may have many more."""
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
@@ -936,6 +928,25 @@ _WORDS_IN_FRONT = re.compile(
 )
 """What CC Switch and OpenCode's gateway write in front of a server's words
 (farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
+
+
+def _without_words_in_front(fields: JsonObject) -> JsonObject:
+    """Return the fields of an error, with a server's own words as the `message`."""
+    message = ""
+    for key in _KEYS_OF_WORDS:
+        message = message or as_text(fields.get(key))[:_MAX_READ_WORDS]
+    front = _WORDS_IN_FRONT.match(message)
+    if front is None:
+        return {**fields, "message": message}
+    kind = fields.get("type")
+    if kind == "proxy_error" or kind in CODES_FOR_ANYTHING:
+        kind = None
+    code = fields.get("code")
+    if as_text(code).startswith("cc_switch_"):  # the server's error has none
+        code = None if kind else front[1]
+    return {**fields, "message": message[front.end() :], "type": kind, "code": code}
+
+
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -1286,13 +1297,14 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
-    inner = as_mapping(body).get("error")
+    fields = as_mapping(body)
+    inner = fields.get("error")
     # The package for Go prints the error without a body; FastAPI has another name; xAI has
     # its code next to its words.
-    is_bare = inner is None and (told or as_mapping(body).get("detail"))
-    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    is_bare = inner is None and (told or fields.get("detail"))
+    has_code = isinstance(inner, str) and as_text(fields.get("code"))
     if is_bare or has_code:
-        inner = body
+        inner = fields
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
@@ -1429,8 +1441,8 @@ _LOOKS_SECRET = re.compile(
 - The value of a header goes on to the end of the line or of the quotes, that of another
   name (`name`) is one word or in quotes; then parameters of a query (`query`).
 - `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and the
+  first bytes of a time, which are zero until 2106.
 """
 
 
@@ -1673,9 +1685,7 @@ class Endpoint:
         """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in message:
-            return message
-        if self._has_openai_host:
+        if "OpenAI" not in message or self._has_openai_host:
             return message
         return message.replace("OpenAI", self.host)
 
@@ -1876,12 +1886,9 @@ class _EntraToken(NamedTuple):
 
     @property
     def seconds_left(self) -> float:
-        """For how long it holds yet, by whichever clock says less."""
+        """How long it still holds, by the clock that says less."""
         left = self.last_moment - monotonic_seconds()
         return min(left, self.end - unix_seconds())
-
-
-_NO_ENTRA_TOKEN = _EntraToken()
 
 
 class EntraTokens:
@@ -1893,29 +1900,28 @@ class EntraTokens:
         """The token of each scope."""
         self._next_try = 0
         """From when on a token that still holds may be renewed."""
-        self._failures = 0
         self._failure = ("", "")
         """The last one: its scope, and the reason."""
         self._lock = asyncio.Lock()
 
     async def token(self, scope: str) -> str:
-        """Return a token that holds for some minutes yet; raises InvalidRequest.
+        """Return a token that still holds for some minutes; raises InvalidRequest.
 
         If there is no other, the one that ends is used until then. As long as it holds,
         one request at a time waits for the next one, and none for a while after a
         failure, because Entra may take long to answer nothing.
         """
-        token = self._known.get(scope, _NO_ENTRA_TOKEN)
+        token = self._known.get(scope) or _EntraToken()
         is_asked = self._lock.locked() or unix_seconds() < self._next_try
         if is_asked and token.seconds_left > 0:
             return token.text
-        earlier_failures = self._failures
+        earlier = self._failure
         async with self._lock:
-            token = self._known.get(scope, _NO_ENTRA_TOKEN)
+            token = self._known.get(scope) or _EntraToken()
             if token.seconds_left < _RENEWED_BEFORE:
                 # Who waited while another request failed does not wait once more.
                 failed_scope, reason = self._failure
-                if self._failures > earlier_failures and failed_scope == scope:
+                if self._failure is not earlier and failed_scope == scope:
                     raise InvalidRequest(reason)
                 try:
                     text, end = await asyncio.to_thread(self._ask, scope)
@@ -1926,7 +1932,6 @@ class EntraTokens:
                         token = _EntraToken(text, end, last_moment)
                 except InvalidRequest as error:
                     if token.seconds_left <= 0:
-                        self._failures += 1
                         self._failure = (scope, str(error))
                         raise
                     self._next_try = unix_seconds() + _PAUSE_AFTER_FAILURE
@@ -2128,7 +2133,7 @@ def failure_words(error: ApiError) -> list[str]:
     return words
 
 
-_UNCERTAIN_STATUSES = (403, 429)
+_FIREWALL_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
 _TOO_SLOW = (504, 524)
@@ -2137,9 +2142,7 @@ _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def refusal_words(
-    status: int, error: ApiError, *, is_streamed: bool = False
-) -> list[str]:
+def refusal_words(status: int, error: ApiError, *, is_streamed: bool) -> list[str]:
     """Return the words that a message can be found by, the most certain first.
 
     An error that `is_streamed` came from a Responses API.
@@ -2152,7 +2155,7 @@ def refusal_words(
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
         is_gateways = status >= 500 and status not in _TOO_SLOW
-        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
+        is_uncertain = status in _FIREWALL_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -3194,12 +3197,7 @@ def takes_search_budget(model: ResolvedModel) -> bool:
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
     version = read_gpt_version(model.facts.id or model.family)
-    if version is None or not model.facts.reasoning:
-        return False
-    return version >= _FIRST_WITH_BUDGET
-
-
-_FIRST_WITH_BUDGET = (5, 0)
+    return model.facts.reasoning and version is not None and version >= (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -3566,9 +3564,8 @@ _UNBILLED_ACTIONS = ("open_page", "find_in_page")
 
 def is_billed_search(item: JsonObject) -> bool:
     """Say whether `item` is a web search that costs a fee, not a look at a page."""
-    action = as_mapping(item.get("action"))
-    is_search = item_type(item) == "web_search_call"
-    return is_search and action.get("type") not in _UNBILLED_ACTIONS
+    action = as_mapping(item.get("action")).get("type")
+    return item_type(item) == "web_search_call" and action not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
@@ -3724,7 +3721,7 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-_ANNOTATION_PLACES = ("start_index", "end_index", "index")
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
 
@@ -3734,7 +3731,7 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     moved: list[Item] = []
     for annotation in content_parts(part.get("annotations")):
         places: Item = {}
-        for name in _ANNOTATION_PLACES:
+        for name in ANNOTATION_PLACES:
             place = annotation.get(name)
             if isinstance(place, int) and place >= 0:
                 places[name] = move(place)
@@ -4199,7 +4196,7 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none, and nothing of the following two."""
+    """The service tier; a sum has none, nor the two that follow."""
     searches: int | None = None
     """Web searches that are billed; None if the server does not tell."""
     images: ImageTokens | None = None
@@ -4258,12 +4255,13 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    cached = _read_count(inputs.get("cached_tokens"))
+    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
+    cached = next(filter(None, map(_read_count, told)), 0)
     if cached > input_tokens:
         # Anthropic counts what was not cached alone, and gateways pass that on.
         input_tokens += cached
         total = max(total, input_tokens + output_tokens)
-    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
@@ -4275,9 +4273,18 @@ def read_usage(
         tier=as_text(tier),
         cost=_read_cost(wire),
         searches=searches if is_count else None,  # not told
-        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        images=_read_image_tokens(value_at(tool_usage, "image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
+
+
+_CACHED = (
+    "prompt_cache_hit_tokens",  # DeepSeek
+    "cached_tokens",  # Kimi (earendil-works/pi 8119)
+    "cache_read_input_tokens",  # Anthropic
+    "cache_read_tokens",  # caigee-cmd/cli2api 221
+)
+"""What was cached, next to the other counts, as gateways pass it on."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4366,15 +4373,12 @@ class RequestTerms(NamedTuple):
     """How long the answer of a background model may take."""
 
 
-_PLAIN_TERMS = RequestTerms()
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
     output: Iterable[Item],
     today: date,
-    terms: RequestTerms = _PLAIN_TERMS,
+    terms: RequestTerms,
 ) -> Cost | None:
     """Return the cost of a run: its responses, searches, pictures and containers.
 
@@ -4402,7 +4406,7 @@ def cost_of_run(
     makers = map(maker_of, items)
     dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
-    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    memory = as_text(value_at(code, "container", "memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
     dollars += fee * len(container_ids(items))
     pictures = _cost_of_pictures(usages, items, terms.tools)
@@ -4662,6 +4666,14 @@ def as_plain_markdown(name: str) -> str:
 
 def _as_entity(mark: re.Match[str]) -> str:
     return f"&#{ord(mark[0])};"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Return a text as a block of code in Markdown, which it cannot end."""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence_length = max(3, longest_run + 1)
+    fence = "`" * fence_length
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -5619,12 +5631,10 @@ def read_limits(text: str) -> tuple[Sequence[LimitRule] | None, str]:
 def _unreadable_rule(row: object, mistake: str) -> UnreadableRule:
     """Return a rule that blocks those whom it surely names."""
     given = as_mapping(row)
-    user = given.get("user")
-    group = given.get("group")
     role = given.get("role")
     return UnreadableRule(
-        user=user if isinstance(user, str) else "",
-        group=group if isinstance(group, str) else "",
+        user=as_text(given.get("user")),
+        group=as_text(given.get("group")),
         role=role if role in ("user", "admin") else "",
         mistake=mistake,
     )
@@ -5815,6 +5825,18 @@ class KnownRows(list[UsageRow]):
     def __init__(self, user_id: str) -> None:
         super().__init__()
         self.user_id = user_id
+        self._places: dict[tuple[str, str], int] = {}
+
+    def take(self, row: UsageRow) -> None:
+        """Take what another answer had: all of a model and a day is one row.
+
+        Each of many answers at once would else keep, and add up, the rows of all.
+        """
+        place = self._places.setdefault((row.day, row.model), len(self))
+        if place < len(self):
+            self[place] = _added(self[place], row)
+        else:
+            self.append(row)
 
 
 _Rows = dict[tuple[str, str, str], tuple[UsageRow, Purchases]]
@@ -5850,7 +5872,7 @@ class UsageTable:
         for known in [*self._known.values()]:
             has_row = bool(known) and known[-1] is row  # its own answer has added it
             if known.user_id == row.user_id and not has_row:
-                known.append(row)
+                known.take(row)
         # A database refuses some characters and long keys, and with the row all that is
         # written with it. Another server names its models as it likes.
         storable = well_formed(row.model[:_LONGEST_MODEL]).replace("\0", "?")
@@ -6041,10 +6063,15 @@ def _merge(rows: _Rows, row: UsageRow, bought: Purchases) -> None:
     key = (row.user_id, row.day, row.model)
     if key in rows:
         earlier, earlier_bought = rows.pop(key)
-        counts = {name: getattr(earlier, name) + getattr(row, name) for name in _COUNTS}
-        row = row._replace(**counts)
+        row = _added(earlier, row)
         bought = sum_purchases((earlier_bought, bought))
     rows[key] = row, bought
+
+
+def _added(earlier: UsageRow, row: UsageRow) -> UsageRow:
+    """Return a row with the counts of an earlier one of the same key."""
+    counts = {name: getattr(earlier, name) + getattr(row, name) for name in _COUNTS}
+    return row._replace(**counts)
 
 
 _LOST_RACES = ("IntegrityError", "ProgrammingError")
@@ -6304,8 +6331,8 @@ def user_picture(rows: Sequence[UsageRow], all_money: int) -> str:
     money_of_users = Counter[str]()
     for row in rows:
         money_of_users[row.user_id] += row.money
-    top = [(name, money) for name, money in money_of_users.most_common(_MOST_USERS)]
-    top = [(name, money) for name, money in top if money > 0]
+    most = money_of_users.most_common(_MOST_USERS)
+    top = [(name, money) for name, money in most if money > 0]
     if len(top) < 2:
         return ""
     title = {"text": "US dollars by user"}
@@ -6794,7 +6821,7 @@ class _Budget(NamedTuple):
     limit: float
     used: float
     as_text: Callable[[float], str]
-    """Says an amount: dollars or tokens."""
+    """Writes an amount, in dollars or tokens."""
 
 
 @dataclass
@@ -6884,7 +6911,7 @@ class UserLimits:
         return lower[-1] if lower else usable[0]
 
     def count(self, model: str, counts: ResponseCounts, cost: float | None) -> str:
-        """Count responses (see `Account.count_responses`)."""
+        """Count responses; return why the run ends, or an empty text."""
         if self._is_counted and self.table and counts.requests:
             row = UsageRow(
                 user_id=self.facts["user_id"],
@@ -7076,9 +7103,9 @@ class Telemetry:
         self._run: _Run | None = None
 
     def count(self, counts: ResponseCounts, cost: float | None) -> None:
-        """Add what responses of the run have used (see `Account.count_responses`)."""
         if self._run:
-            self._run.add_usage(counts, cost or 0)
+            self._run.used.append(counts)
+            self._run.cost += cost or 0
 
     def observe_run(
         self,
@@ -7152,11 +7179,10 @@ class _Run:
         self._meter = import_module("opentelemetry.metrics").get_meter(_SCOPE)
         self._words = words
         self._attributes = attributes
-        self._requests = 0
-        self._input_tokens = 0
-        self._cached_tokens = 0
-        self._output_tokens = 0
-        self._cost = 0.0
+        self.used: list[ResponseCounts] = []
+        """What its responses have used."""
+        self.cost = 0.0
+        """In US dollars, as far as it is known."""
         self._span = _make_tracer().start_span(
             f"chat {attributes['gen_ai.request.model']}",
             kind=import_module("opentelemetry.trace").SpanKind.CLIENT,
@@ -7165,14 +7191,6 @@ class _Run:
         self._began = monotonic_seconds()
         self._has_text = False
         self._error = "cancelled"
-
-    def add_usage(self, counts: ResponseCounts, cost: float) -> None:
-        """Add what responses have used (see `Account.count_responses`)."""
-        self._requests += counts.requests
-        self._input_tokens += counts.input
-        self._cached_tokens += counts.cached
-        self._output_tokens += counts.output
-        self._cost += cost
 
     async def observe(
         self,
@@ -7224,16 +7242,18 @@ class _Run:
 
     def _end(self) -> None:
         """Note the end, and what was used, if the server has said that."""
-        if self._requests:
-            cached = self._cached_tokens
+        used = self.used
+        if any(counts.requests for counts in used):
+            cached = sum(counts.cached for counts in used)
             self._span.set_attribute("gen_ai.usage.cache_read.input_tokens", cached)
-            tokens = {"input": self._input_tokens, "output": self._output_tokens}
-            for kind, count in tokens.items():
+            read = sum(counts.input for counts in used)
+            written = sum(counts.output for counts in used)
+            for kind, count in (("input", read), ("output", written)):
                 self._span.set_attribute(f"gen_ai.usage.{kind}_tokens", count)
                 more = {"gen_ai.token.type": kind}
                 self._record("gen_ai.client.token.usage", count, "{token}", more)
-            if self._cost:
-                self._count("cost", "{USD}", self._cost)
+            if self.cost:
+                self._count("cost", "{USD}", self.cost)
         if self._error:
             self._attributes["error.type"] = self._error
             _fail(self._span, self._error)
@@ -7358,7 +7378,7 @@ def find_agent_model(model: JsonObject, request: Any) -> str:
     `model` is the host's `__model__`. One of the workspace has only the id of its base,
     which the application that has got the `request` knows.
     """
-    base_id = as_mapping(model.get("info")).get("base_model_id")
+    base_id = value_at(model, "info", "base_model_id")
     if base_id:
         if request is None:
             return ""

@@ -1,7 +1,7 @@
 """
 title: Thinking Effort
 author: The authors of OpenAI Responses Manifold
-version: 1.9.0
+version: 1.10.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Sets how long the model thinks. Choose with the gear next to the switch.
@@ -10,7 +10,7 @@ Built by scripts/bundle.py from pipes/; do not edit. Each module follows those t
 it imports; the last one has the class Filter.
 """
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, Field
 
@@ -36,6 +36,10 @@ different releases work together as long as they have the same."""
 class Switch:
     """A filter that the page shows as a switch, with a drawing of its own."""
 
+    SWITCH: ClassVar[str]
+    """What the pipe calls it."""
+    DRAWING: ClassVar[str]
+    """What is inside of the SVG of its icon."""
     CONTRACT = CONTROLS_VERSION
     """What `/check` of the pipe reads."""
 
@@ -46,16 +50,14 @@ class Switch:
             default=0, description="Filters with a lower number run earlier."
         )
 
-    def __init__(self, name: str, drawing: str) -> None:
-        """`name` is what the pipe calls the switch; an SVG of the `drawing` is the icon."""
-        self._name = name
+    def __init__(self) -> None:
         self.valves = self.Valves()
         self.toggle = True
         # An address of the picture itself; Open WebUI inverts it on a dark page.
         self.icon = (
             "data:image/svg+xml;utf8,<svg xmlns='http://www.w3.org/2000/svg' "
             "fill='none' viewBox='0 0 24 24' stroke='currentColor' stroke-width='1.75' "
-            f"stroke-linecap='round' stroke-linejoin='round'>{drawing}</svg>"
+            f"stroke-linecap='round' stroke-linejoin='round'>{self.DRAWING}</svg>"
         )
 
     async def inlet(
@@ -70,7 +72,7 @@ class Switch:
         if metadata is None:
             return
         switches = metadata.setdefault(CONTROLS_KEY, {"version": CONTROLS_VERSION})
-        switches[self._name] = value
+        switches[self.SWITCH] = value
 
 
 # --------------------------------------------------------------------------------------
@@ -83,6 +85,12 @@ class Switch:
 class Filter(Switch):
     """A switch that asks for an effort, which each user chooses in a menu."""
 
+    SWITCH = "thinking"
+    DRAWING = (
+        "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
+        "-1-2Z'/>"
+    )
+
     class UserValves(BaseModel):
         """Settings of a user."""
 
@@ -92,14 +100,6 @@ class Filter(Switch):
                 default="high",
                 description="How long the model thinks while the switch is on.",
             )
-        )
-
-    def __init__(self) -> None:
-        """Say what the pipe is asked for, and draw the icon."""
-        super().__init__(
-            "thinking",
-            "<path d='M9 18h6m-5 3h4M8.5 14.5a6 6 0 1 1 7 0c-.6.5-1 1-1 2h-5c0-1-.4-1.5"
-            "-1-2Z'/>",
         )
 
     async def inlet(

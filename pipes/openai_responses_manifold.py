@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.9.0
+version: 1.10.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -38,6 +38,7 @@ from abc import ABC, abstractmethod
 from asyncio import timeout
 from base64 import b64decode, b64encode
 from bisect import bisect, bisect_left, insort
+from codecs import getincrementaldecoder
 from collections import Counter, defaultdict, deque
 from collections.abc import (
     AsyncGenerator,
@@ -267,6 +268,7 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
+    value = int(value) if isinstance(value, bool) else value  # 1, as pydantic reads it
     try:
         number = float(str(value).strip())
         clamped = min(max(number, least), most)
@@ -655,7 +657,7 @@ class ResponsesError(Exception):
     depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
-    is_final = False
+    ends_response = False
     """Whether nothing more of the response is read."""
     was_sent = False
     """Whether the server may be working on the request."""
@@ -728,8 +730,8 @@ class TimedOut(ResponsesError):
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.ending = (kind, "")
-        self.is_final = kind == "total_timeout"
-        self.failure = None if self.is_final else Failure()
+        self.ends_response = kind == "total_timeout"
+        self.failure = None if self.ends_response else Failure()
 
 
 class ResponseLost(ResponsesError):
@@ -748,7 +750,7 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     ending = ("malformed", "too_large")
-    is_final = True
+    ends_response = True
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more data than is accepted.")
@@ -810,19 +812,9 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    fields = _error_fields(wire)
+    fields = _without_words_in_front(_error_fields(wire))
     metadata = as_mapping(fields.get("metadata"))
-    message = ""
-    for key in _KEYS_OF_WORDS:
-        message = message or as_text(fields.get(key))
-    front = _WORDS_IN_FRONT.match(message)
-    if front:
-        message = message[front.end() :]
-        own = fields.get("type")
-        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
-        fields = {**fields, "type": own}
-        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
-            fields["code"] = None if own else front[1]
+    message = fields["message"]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -830,7 +822,8 @@ def read_api_error(wire: object) -> ApiError:
     # the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
-        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+        raw = as_text(value_at(wire, "metadata", "raw"))
+    raw = raw[:_MAX_READ_WORDS]
     param = _read_error_word(fields.get("param"))
     reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
@@ -849,13 +842,13 @@ def read_api_error(wire: object) -> ApiError:
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
-    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    exact = metadata.get("error_type") or value_at(wire, "error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     own_code = _read_code(fields, message, kind, as_text(exact))
-    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+    if kind in CODES_FOR_ANYTHING and re.fullmatch("4[0-9]{2}", own_code or ""):
         kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
         code=own_code,
@@ -873,7 +866,8 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
-_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_MAX_READ_WORDS = 1024 * 1024
+"""Characters that are read, as of a refusal. An event of a stream may have many more."""
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
@@ -881,6 +875,25 @@ _WORDS_IN_FRONT = re.compile(
 )
 """What CC Switch and OpenCode's gateway write in front of a server's words
 (farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
+
+
+def _without_words_in_front(fields: JsonObject) -> JsonObject:
+    """Return the fields of an error, with a server's own words as the `message`."""
+    message = ""
+    for key in _KEYS_OF_WORDS:
+        message = message or as_text(fields.get(key))[:_MAX_READ_WORDS]
+    front = _WORDS_IN_FRONT.match(message)
+    if front is None:
+        return {**fields, "message": message}
+    kind = fields.get("type")
+    if kind == "proxy_error" or kind in CODES_FOR_ANYTHING:
+        kind = None
+    code = fields.get("code")
+    if as_text(code).startswith("cc_switch_"):  # the server's error has none
+        code = None if kind else front[1]
+    return {**fields, "message": message[front.end() :], "type": kind, "code": code}
+
+
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -1231,13 +1244,14 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
-    inner = as_mapping(body).get("error")
+    fields = as_mapping(body)
+    inner = fields.get("error")
     # The package for Go prints the error without a body; FastAPI has another name; xAI has
     # its code next to its words.
-    is_bare = inner is None and (told or as_mapping(body).get("detail"))
-    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    is_bare = inner is None and (told or fields.get("detail"))
+    has_code = isinstance(inner, str) and as_text(fields.get("code"))
     if is_bare or has_code:
-        inner = body
+        inner = fields
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
@@ -1480,7 +1494,7 @@ def failure_words(error: ApiError) -> list[str]:
     return words
 
 
-_UNCERTAIN_STATUSES = (403, 429)
+_FIREWALL_STATUSES = (403, 429)
 """A page with one of these comes from a firewall, which knows no key; those from 500 on
 come from a gateway."""
 _TOO_SLOW = (504, 524)
@@ -1489,9 +1503,7 @@ _ABOUT_KEYS = (MISSING_SCOPE, DENIED_MODEL, UNREAD_REASONING, *NO_CREDIT_CODES)
 _ABOUT_A_MODEL = re.compile(r"\b(model|deployment)\b", re.IGNORECASE)
 
 
-def refusal_words(
-    status: int, error: ApiError, *, is_streamed: bool = False
-) -> list[str]:
+def refusal_words(status: int, error: ApiError, *, is_streamed: bool) -> list[str]:
     """Return the words that a message can be found by, the most certain first.
 
     An error that `is_streamed` came from a Responses API.
@@ -1504,7 +1516,7 @@ def refusal_words(
     if error.is_page:
         page = FIREWALL_PAGE if status < 500 else GATEWAY_PAGE
         is_gateways = status >= 500 and status not in _TOO_SLOW
-        is_uncertain = status in _UNCERTAIN_STATUSES or is_gateways
+        is_uncertain = status in _FIREWALL_STATUSES or is_gateways
         return [page] if is_uncertain else [own_word, page]
     codes = [code for code in _list_codes(error) if code != own_word]
     if status in (401, 403) and error.param == "model":
@@ -1825,8 +1837,8 @@ _LOOKS_SECRET = re.compile(
 - The value of a header goes on to the end of the line or of the quotes, that of another
   name (`name`) is one word or in quotes; then parameters of a query (`query`).
 - `Basic` is a word, too: base64 has digits, or a capital inside a word.
-- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and four
-  bytes of a time that are zero for a while yet.
+- A JSON Web Token begins with `{"` in base64, a Fernet token with its version and the
+  first bytes of a time, which are zero until 2106.
 """
 
 
@@ -2043,8 +2055,6 @@ _KEPT = "; everything received so far is kept."
 """Comes last: the page cuts a line, and the advice must be in what is left."""
 _CONTINUE = f"Regenerate the answer, or ask the model to continue{_KEPT}"
 _CUT_SHORT = "The connection to the model broke before the answer was complete. "
-
-
 _UNREADABLE_MODEL = (
     "The model wrote something that its server could not read{code}. Try again."
 )
@@ -2338,6 +2348,12 @@ CHAT_COMPLETIONS = _ending_without_code("unreadable", "chat_completions")
 QUEUED = _ending_without_code("unreadable", "queued")
 COMPRESSED = _ending_without_code("unreadable", "compressed")
 
+
+def unreadable_answer(ending: Ending) -> UnreadableAnswer:
+    """Return the error for an answer that cannot be read: the ending says why."""
+    return UnreadableAnswer(ending.message, ending.fault)
+
+
 ASKED_MODEL = "this model"
 """Stands in a message for the id that was asked for, until a run puts it in."""
 
@@ -2373,13 +2389,7 @@ def ending_of_failure(kind: Literal["failed", "error"], error: ApiError) -> Endi
     code = _find_code(error)
     word = failure_word(error)
     form = _MESSAGES_BY_CODE[word] if word else MESSAGES["failed"][""]
-    message = form.format(
-        code=_fill_in(code),
-        param=_fill_in(error.param, " at {}"),
-        model=ASKED_MODEL,
-        status=200,
-        wait=_time_to_wait(form, error),
-    )
+    message = _fill_message(form, error, _fill_in(code), 200)
     return Ending(kind, code, message, FAULTS.get(("refused", word), NO_FAULT))
 
 
@@ -2392,16 +2402,20 @@ def ending_of_refusal(
     # A message for a code says what the code means.
     if error.code != str(status) and (not word or word.isdecimal()):
         shown_code = _fill_in(error.code)
-    form = _MESSAGES_BY_CODE[word]
-    message = form.format(
+    message = _fill_message(_MESSAGES_BY_CODE[word], error, shown_code, status)
+    fault = FAULTS.get(("refused", word), NO_FAULT)
+    return Ending("refused", _find_code(error), message, fault)
+
+
+def _fill_message(form: str, error: ApiError, shown_code: str, status: int) -> str:
+    """Return a message with what it says of an error."""
+    return form.format(
         code=shown_code,
         param=_fill_in(error.param, " at {}"),
         model=ASKED_MODEL,
         status=status,
         wait=_time_to_wait(form, error),
     )
-    fault = FAULTS.get(("refused", word), NO_FAULT)
-    return Ending("refused", _find_code(error), message, fault)
 
 
 _OF_A_DAY = re.compile(r"\b(?:per day|daily)\b", re.IGNORECASE)
@@ -2821,9 +2835,8 @@ _UNBILLED_ACTIONS = ("open_page", "find_in_page")
 
 def is_billed_search(item: JsonObject) -> bool:
     """Say whether `item` is a web search that costs a fee, not a look at a page."""
-    action = as_mapping(item.get("action"))
-    is_search = item_type(item) == "web_search_call"
-    return is_search and action.get("type") not in _UNBILLED_ACTIONS
+    action = as_mapping(item.get("action")).get("type")
+    return item_type(item) == "web_search_call" and action not in _UNBILLED_ACTIONS
 
 
 def container_ids(items: Iterable[JsonObject]) -> set[str]:
@@ -2979,7 +2992,7 @@ def part_text(part: JsonObject) -> str:
     return as_text(part.get("text") or part.get("refusal"))
 
 
-_ANNOTATION_PLACES = ("start_index", "end_index", "index")
+ANNOTATION_PLACES = ("start_index", "end_index", "index")
 """The fields with places in the text; a file's citation has `index`. Some servers write
 -1 for none."""
 
@@ -2989,7 +3002,7 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     moved: list[Item] = []
     for annotation in content_parts(part.get("annotations")):
         places: Item = {}
-        for name in _ANNOTATION_PLACES:
+        for name in ANNOTATION_PLACES:
             place = annotation.get(name)
             if isinstance(place, int) and place >= 0:
                 places[name] = move(place)
@@ -4077,7 +4090,7 @@ class Usage(NamedTuple):
     cache_writes: int = 0
     reasoning: int = 0
     tier: str = ""
-    """That served the response; a sum has none, and nothing of the following two."""
+    """The service tier; a sum has none, nor the two that follow."""
     searches: int | None = None
     """Web searches that are billed; None if the server does not tell."""
     images: ImageTokens | None = None
@@ -4136,12 +4149,13 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    cached = _read_count(inputs.get("cached_tokens"))
+    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
+    cached = next(filter(None, map(_read_count, told)), 0)
     if cached > input_tokens:
         # Anthropic counts what was not cached alone, and gateways pass that on.
         input_tokens += cached
         total = max(total, input_tokens + output_tokens)
-    searches = as_mapping(as_mapping(tool_usage).get("web_search")).get("num_requests")
+    searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
     return Usage(
         input=input_tokens,
@@ -4153,9 +4167,18 @@ def read_usage(
         tier=as_text(tier),
         cost=_read_cost(wire),
         searches=searches if is_count else None,  # not told
-        images=_read_image_tokens(as_mapping(tool_usage).get("image_gen")),
+        images=_read_image_tokens(value_at(tool_usage, "image_gen")),
         cache_writes_12h=_read_count(writes.get("ttl_12h_tokens")),
     )
+
+
+_CACHED = (
+    "prompt_cache_hit_tokens",  # DeepSeek
+    "cached_tokens",  # Kimi (earendil-works/pi 8119)
+    "cache_read_input_tokens",  # Anthropic
+    "cache_read_tokens",  # caigee-cmd/cli2api 221
+)
+"""What was cached, next to the other counts, as gateways pass it on."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4244,15 +4267,12 @@ class RequestTerms(NamedTuple):
     """How long the answer of a background model may take."""
 
 
-_PLAIN_TERMS = RequestTerms()
-
-
 def cost_of_run(
     usages: Iterable[Usage],
     facts: ModelFacts,
     output: Iterable[Item],
     today: date,
-    terms: RequestTerms = _PLAIN_TERMS,
+    terms: RequestTerms,
 ) -> Cost | None:
     """Return the cost of a run: its responses, searches, pictures and containers.
 
@@ -4280,7 +4300,7 @@ def cost_of_run(
     makers = map(maker_of, items)
     dollars += sum(maker.fee for maker in makers if maker.type != "web_search")
     code = _tool_options(terms.tools, "code_interpreter")
-    memory = as_text(as_mapping(code.get("container")).get("memory_limit"))
+    memory = as_text(value_at(code, "container", "memory_limit"))
     fee = TOOL_KINDS["code_interpreter"].container_fee * _GIGABYTES.get(memory, 1)
     dollars += fee * len(container_ids(items))
     pictures = _cost_of_pictures(usages, items, terms.tools)
@@ -4663,12 +4683,7 @@ def takes_search_budget(model: ResolvedModel) -> bool:
     It is for "GPT-5+ reasoning web search runs" (OpenAI's changelog, 2026-05-11).
     """
     version = read_gpt_version(model.facts.id or model.family)
-    if version is None or not model.facts.reasoning:
-        return False
-    return version >= _FIRST_WITH_BUDGET
-
-
-_FIRST_WITH_BUDGET = (5, 0)
+    return model.facts.reasoning and version is not None and version >= (5, 0)
 
 
 def _named_model(name: str) -> tuple[str, str | None] | None:
@@ -6442,10 +6457,12 @@ _SHORT_ID = re.compile(f"[a-zA-Z0-9]{{{_SHORT_LENGTH}}}")
 class TextOutputs(RowRepair):
     """Of the results of tools the words alone are sent; a message shows their images.
 
-    Templates that take questions and answers in turn want no such message.
+    Templates that take questions and answers in turn want no such message. Where a
+    server takes files as results, these stay.
     """
 
     shows_images: bool = True
+    keeps_files: bool = False
 
     @property
     def message(self) -> str:
@@ -6462,7 +6479,9 @@ class TextOutputs(RowRepair):
     def applies(self, sent: SentRequest) -> bool:
         if self.shows_images:
             return self.apply(sent.payload) != sent.payload
-        return TextOutputs() in sent.repairs
+        asked = dict(sent.asked)
+        is_shown = any(change in sent.repairs for change in _SHOWN_AFTER_OUTPUTS)
+        return is_shown and TextOutputs().apply(asked) != asked
 
     def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
         changed: list[NamedItem] = []
@@ -6485,8 +6504,14 @@ class TextOutputs(RowRepair):
                     parts.append({"type": "input_text", "text": _IMAGE_FOLLOWS})
                 else:
                     parts.append(part)
-            changed.append(NamedItem(name, plain_item({**item, "output": parts})))
+            result = {**item, "output": parts}
+            if not (self.keeps_files and has_media(result)):
+                result = plain_item(result)
+            changed.append(NamedItem(name, result))
         return changed[:-1]
+
+
+_SHOWN_AFTER_OUTPUTS = (TextOutputs(), TextOutputs(keeps_files=True))
 
 
 _NO_ROW = NamedItem("", {})
@@ -6663,7 +6688,7 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    for change in (_JOIN, TextOutputs(shows_images=False), TextOutputs()):
+    for change in (_JOIN, TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS):
         if change in repairs:
             rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
@@ -9815,7 +9840,7 @@ def find_error(wire: JsonObject, name: str = "") -> ApiError | None:
 def refuse_completion(wire: JsonObject) -> None:
     """Raise UnreadableAnswer for an answer, or a part of one, of Chat Completions."""
     if as_text(wire.get("object")).startswith("chat.completion"):
-        raise UnreadableAnswer(CHAT_COMPLETIONS.message, CHAT_COMPLETIONS.fault)
+        raise unreadable_answer(CHAT_COMPLETIONS)
 
 
 def describe_unreadable(event: ServerSentEvent) -> str:
@@ -10053,8 +10078,8 @@ _READERS: Mapping[str, _Reader] = {
 # --------------------------------------------------------------------------------------
 
 
-NO_THOUGHT: Item = {"type": "reasoning", "summary": []}
-"""Ends the thought of an attempt that failed."""
+GIVEN_UP: Item = {"type": "reasoning", "summary": []}
+"""Ends a thought or a call of an attempt that failed: nothing of it is kept."""
 
 
 class ToolOutput(NamedTuple):
@@ -10273,9 +10298,7 @@ class Endpoint:
         """Return the `message` about OpenAI as one about this server."""
         # First, because `host` raises for an invalid address, and the message about
         # such an address has to pass.
-        if "OpenAI" not in message:
-            return message
-        if self._has_openai_host:
+        if "OpenAI" not in message or self._has_openai_host:
             return message
         return message.replace("OpenAI", self.host)
 
@@ -10821,7 +10844,6 @@ class UserReports:
         seconds: float = _DAY_SECONDS,
         now: Callable[[], float] = monotonic_seconds,
     ) -> None:
-        """Start empty; a report counts for `seconds`."""
         self._seconds = seconds
         self._now = now
         self._ends: dict[str, dict[str, float]] = {}
@@ -10884,7 +10906,7 @@ class Deadlines:
     """The limit that is active now, over all attempts of one run.
 
     `set_waiting` is called with True when a wait for the server begins, and with False
-    when something else takes the time, as users who are asked.
+    when something else takes the time, such as users who are asked.
     """
 
     def __init__(
@@ -11027,7 +11049,6 @@ class _Packing:
     """A way in which a body is packed: this one, not at all."""
 
     has_ended = True
-    """Whether the packed bytes say that no more follow; a text may end anywhere."""
 
     def unpack(self, packed: bytes) -> Iterator[bytes]:
         """Yield the pieces of the text."""
@@ -11059,7 +11080,6 @@ class _Inflation(_Packing):
     """Unpacks gzip and deflate; of gzip, any number of members in a row."""
 
     def __init__(self, window_bits: int) -> None:
-        """Take what zlib knows the format by."""
         self._window_bits = window_bits
         self._inflater = zlib.decompressobj(window_bits)
         self.has_ended = False
@@ -11086,8 +11106,6 @@ class _Inflation(_Packing):
 
 
 class _Brotli(_Packing):
-    """Unpacks Brotli."""
-
     def __init__(self) -> None:
         """Raise UnpackingError without a package for it, or with an old one.
 
@@ -11191,18 +11209,14 @@ def unreachable_error(
 ) -> ConnectionFailed:
     """Return our error for one of aiohttp's; `proxy` is the one on the way."""
     was_sent = not isinstance(error, _NEVER_CONNECTED)
+    kind = "unreachable"
+    word, server, reason = _find_cause(error, endpoint, proxy)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        passes = False
-        message = MESSAGES["refused"]["407"]
-        fault = FAULTS["refused", "407"]
-    else:
-        word, server, reason = _find_cause(error, endpoint, proxy)
-        passes = word != "certificate"
-        form = MESSAGES["unreachable"][word]
-        message = form.format(server=server, reason=reason)
-        fault = FAULTS.get(("unreachable", word), NO_FAULT)
+        kind, word = "refused", "407"
+    message = MESSAGES[kind][word].format(server=server, reason=reason)
+    fault = FAULTS.get((kind, word), NO_FAULT)
     failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
-    if not passes:  # only an administrator can change it
+    if word in ("407", "certificate"):  # only an administrator can change it
         failed.failure = None
     return failed
 
@@ -11505,7 +11519,7 @@ class HttpResponse:
         except UnpackingError:
             if self._has_text:  # damaged on its way
                 raise ConnectionFailed(_BROKE) from None
-            raise _unreadable_answer(COMPRESSED) from None
+            raise unreadable_answer(COMPRESSED) from None
 
     async def read_all(self, most_bytes: int) -> bytearray:
         """Return the body; raises AnswerTooLarge for more than `most_bytes`.
@@ -11539,7 +11553,7 @@ class HttpResponse:
             is_half = re.match(rb'\s*{\s*"', body) and body.rstrip()[-1:] != b"}"
             if is_half or not self._unpacker.has_ended:  # what is JSON is whole
                 raise ConnectionFailed(_BROKE) from None
-            error = _unreadable_answer(UNREADABLE)
+            error = unreadable_answer(UNREADABLE)
             if not body.strip():  # maybe a proxy whose server went away: it may pass
                 error.failure = Failure()
             raise error from None
@@ -11594,7 +11608,7 @@ class HttpResponse:
             failure = Failure(self._response.status, error)
             raise ApiRefused(ending.message, failure, self.request_id, ending.fault)
         refuse_completion(wire)
-        raise _unreadable_answer(UNREADABLE)
+        raise unreadable_answer(UNREADABLE)
 
     async def refusal(self) -> ApiRefused:
         """Return the error of a response with a bad status, with or without a body."""
@@ -11757,13 +11771,10 @@ class Connections:
             with closing(received) as response:
                 body = None  # a large one must not stay while the answer streams
                 answer = HttpResponse(response, deadlines)
-                is_good = response.status < _FIRST_BAD_STATUS
-                if method == "GET":  # one that has nothing to return has failed
-                    is_good = response.status == _STATUS_OK
-                if not is_good:
-                    if response.status < _FIRST_BAD_STATUS:
-                        raise _unreadable_answer(UNREADABLE)
+                if response.status >= _FIRST_BAD_STATUS:
                     raise await answer.refusal()
+                if method == "GET" and response.status != _STATUS_OK:
+                    raise unreadable_answer(UNREADABLE)  # it has nothing to return
                 yield answer
 
     def _ssl_context(self, endpoint: Endpoint) -> ssl.SSLContext | bool:
@@ -11822,42 +11833,35 @@ _ITEMS_AT_ONCE = 1000
 async def _encode(payload: JsonObject) -> bytearray:
     """Return a request as JSON; others run between the pieces of a long input.
 
-    A lone surrogate, as of a broken copy, must not stop the request. An empty request
-    has no body. What is written is copied into the body piece by piece: with copies of
-    the whole text, a document of 45 MB took 240 MB.
+    An empty request has no body.
     """
     if not payload:
         return bytearray()
     # `input` comes before all fields that may hold such a key (`ResponsesRequest`).
-    fields = {**payload, "input": []}
     opening = b'"input":['
-    try:
-        whole = compact_json(fields)
-    except ValueError:
-        opening = b'"input": ['
-        whole = _JSON.encode(fields).encode(errors="replace")
+    whole = _json_bytes({**payload, "input": []})
     end = whole.index(opening) + len(opening)
     body = bytearray(whole[:end])
     items = payload["input"]
     for start in range(0, len(items), _ITEMS_AT_ONCE):
         if start > 0:
             await asyncio.sleep(0)
-            body += b", "
+            body += b","
         some = items[start : start + _ITEMS_AT_ONCE]
-        try:
-            body += memoryview(compact_json(some))[1:-1]
-        except ValueError:
-            text = _JSON.encode(some)
-            last = len(text) - 1  # without its brackets
-            for begin in range(1, last, _CHARACTERS_AT_ONCE):
-                piece = text[begin : min(begin + _CHARACTERS_AT_ONCE, last)]
-                body += piece.encode(errors="replace")
+        body += memoryview(_json_bytes(some))[1:-1]  # without its brackets
     body += whole[end:]
     return body
 
 
-_JSON = json.JSONEncoder(ensure_ascii=False)
-_CHARACTERS_AT_ONCE = 1024 * 1024
+def _json_bytes(value: object) -> bytes:
+    """Return a value as JSON; a lone surrogate, as of a broken copy, becomes `?`."""
+    try:
+        return compact_json(value)
+    except ValueError:
+        return _JSON.encode(value).encode(errors="replace")
+
+
+_JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 async def _receive(
@@ -11886,15 +11890,6 @@ async def _receive(
         ) from None
 
 
-def _unreadable_answer(ending: Ending) -> UnreadableAnswer:
-    return UnreadableAnswer(ending.message, ending.fault)
-
-
-def _path_step(text: str) -> str:
-    """Return a text as one step of a path; a lone surrogate becomes a question mark."""
-    return quote(text, safe="", errors="replace")
-
-
 async def container_file(
     endpoint: Endpoint,
     connections: Connections,
@@ -11907,7 +11902,9 @@ async def container_file(
 
     More than `most_bytes` is an AnswerTooLarge; the rest is not read.
     """
-    path = f"/containers/{_path_step(container_id)}/files/{_path_step(file_id)}/content"
+    # Each id is one step of the path, whatever a server has put into it.
+    ids = [quote(id, safe="", errors="replace") for id in (container_id, file_id)]
+    path = "/containers/{}/files/{}/content".format(*ids)
     async with connections.request(endpoint, path, None, deadlines) as answer:
         return bytes(await answer.read_all(most_bytes))
 
@@ -13598,7 +13595,8 @@ def without_repetitions(items: Iterable[Item]) -> list[Item]:
 # item is the wire's own dict. An end that is shorter than what came, or that has no text
 # at all, keeps the longer text, in the final item too. Items that only deltas brought end
 # with the response, unless it failed. Events after the end of the response are ignored,
-# unless it had no items: a gateway may ask its model once more, in the same stream.
+# unless it had no items, or calls that only the server can make: a gateway may ask its
+# model once more, in the same stream.
 #
 # An item is found by its ids: `item_id` of a part, `id` and `call_id` of an item. Where
 # they are unknown, it is the last item that came with the same `output_index`, if the
@@ -13606,16 +13604,18 @@ def without_repetitions(items: Iterable[Item]) -> list[Item]:
 # delta that names neither belongs to the newest open item that it can grow. An item of the
 # final snapshot is found by its ids, else it is the first of its type that no other item of
 # the snapshot is. A gateway that loses its server in the middle of an answer may ask once
-# more, in the same stream: a second `response.created` names another response. What was
-# shown of the first one stays, none of its calls is made, and none of its items is meant
-# by what follows. Items are numbered as they come: other servers leave
-# `output_index` out, reuse it, or change it (docs/servers.md). A call without a `call_id`
-# opens when it ends, with an id of ours. Some servers number the calls of each response
-# anew; such a call leaves here under an id that no earlier response has.
+# more, in the same stream: a second `response.created` names another response. Messages of
+# the first one stay as far as they came, nothing is left of its thoughts and calls, and
+# none of its items is meant by what follows. Items are numbered as they come: other
+# servers leave `output_index` out, reuse it, or change it (docs/servers.md). A call
+# without a `call_id` opens when it ends, with an id of ours. Some servers number the calls
+# of each response anew; such a call leaves here under an id that no earlier response has.
 #
 # Servers that are agents call tools of their own, and say in the same response what these
 # returned (NousResearch/hermes-agent 9777). Such an output leaves here as those of our
-# own tools do, if its call is known; nobody answers the call again.
+# own tools do, if its call is known; nobody answers the call again. LiteLLM shows its
+# model the tools of a remote server as functions, says what they returned as `mcp_call`,
+# and goes on in another response of the same stream (BerriAI/litellm 40118).
 # --------------------------------------------------------------------------------------
 
 
@@ -13645,7 +13645,8 @@ class ResponseState:
         of the tools that the request declares; None if they are not known.
         """
         self.ending: Ending | None = None
-        self.usage: Usage | None = None
+        self._ends: list[Usage | None] = []
+        """What each response of the stream has used that came to an end."""
         self.refusal: ApiError | None = None
         self.event_count = 0
         self.byte_count = 0
@@ -13659,12 +13660,13 @@ class ResponseState:
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
-        self._ended_empty = False
-        """Whether it was complete without any item: another one may follow."""
-        self._tool_names: ToolNames | None = None
+        self._may_go_on = False
+        """Whether another one may follow although it was complete: it had no items, or
+        calls of tools that only the server knows."""
+        self._foreign_calls = defaultdict[str, list[int]](list)
+        """The positions of such calls, by what they asked for."""
+        self._tool_names = None if tool_names is None else ToolNames(tuple(tool_names))
         """Those of the tools that our side runs."""
-        if tool_names is not None:
-            self._tool_names = ToolNames(tuple(tool_names))
         self._repeated_messages = RepeatedMessages()
         self._own_call_ids: dict[str, str] = {}
         """The ids that calls leave with, by those of the wire."""
@@ -13691,9 +13693,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_lengths: dict[int, int] = {}
+        self._ended_texts: dict[int, tuple[int, str]] = {}
         """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison."""
+        have no more, and need no comparison. And what messages say."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -13709,15 +13711,42 @@ class ResponseState:
         return [item for _, item in self.items]
 
     @property
+    def next_index(self) -> int:
+        """The index after those of all its items."""
+        return self._first + len(self._items)
+
+    @property
+    def call_ids(self) -> Set[str]:
+        """The ids of all calls so far, with those of earlier responses."""
+        return self._known_call_ids
+
+    @property
+    def has_answered(self) -> bool:
+        """Whether it has brought anything but thoughts and calls of our tools."""
+        return not all(is_call(item) or is_reasoning(item) for item in self._items)
+
+    @property
+    def usages(self) -> list[Usage]:
+        """Those of all responses of the stream."""
+        return [*filter(None, self._ends)]
+
+    @property
+    def usage(self) -> Usage | None:
+        """That of the last response."""
+        return self._ends[-1] if self._ends else None
+
+    @property
     def is_over(self) -> bool:
         """Whether nothing more of the response is read."""
-        return self.ending is not None and not self._ended_empty
+        return self.ending is not None and not self._may_go_on
 
     def feed(self, event: StreamEvent) -> list[RunEvent]:
         """Take one event and return the run events that it causes."""
         self.event_count += 1
         take = self._take_reason if self.is_over else self._take
         events = take(event)
+        if self._may_go_on and events and isinstance(event, ItemEvent):
+            self.ending = None  # the server goes on, and ends it once more
         if type(event) is TextDelta and not self._repeated_messages.held:
             return events  # most events need no second look
         return self._repeated_messages.show(events)
@@ -13742,11 +13771,15 @@ class ResponseState:
                     return []
                 if is_call_output(item):  # it is shown when it is there
                     return []
+                # It may be what another call returned.
+                if item_type(item) == "mcp_call" and self._foreign_calls:
+                    return []
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
+                    item = self._as_output(item)
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -13754,8 +13787,11 @@ class ResponseState:
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
-                if earlier_id not in ("", response_id):
-                    return self._give_up()
+                goes_on = self._may_go_on
+                self._may_go_on = False
+                self.ending = None
+                if goes_on or earlier_id not in ("", response_id):
+                    return self.give_up(keeps_thoughts=goes_on)
             case FinalResponse():
                 return self._finish(event)
             case StreamError():
@@ -13770,15 +13806,22 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648).
+        set its mark after a message or a call that had ended (decolua/9router 1648), or
+        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
+        was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
         if self._loose_words.message:
             self._fail("error", self._loose_words)
             return []
-        is_answered = any(map(_is_answer, self._items[-1:]))
-        if not (self._has_end_mark and is_answered) or self._open or self._early:
+        position = len(self._items) - 1
+        last = self._ended.get(position)
+        if position < self._begin or last is None or self._open or self._early:
+            return []
+        had_end = self._has_end_mark or self._may_go_on
+        is_end = _is_answer(last) if had_end else is_call(last)
+        if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
         return [ResponseDone()]
@@ -13806,29 +13849,25 @@ class ResponseState:
         self.refusal = error
         self.trace = self.trace._replace(error=error)
         self.ending = ending_of_failure(kind, error)
+        self._may_go_on = False
 
-    def _give_up(self) -> list[RunEvent]:
-        """End the items of a response in whose place the server begins another one.
+    def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
+        """End the items of a response in whose place another one begins.
 
-        A call that was cut off is dropped. One that had ended is on the page: it gets an
-        output, so that nobody makes it.
+        A message stays as far as it came. Nothing is left of thoughts and calls: the
+        other response was begun without them, and the newest models drop reasoning whose
+        beginning changed. But a server that made calls itself has gone on with them.
         """
-        for position in list(self._open):
-            if is_call(self._items[position]):
-                del self._open[position]
-        events = self._end_open("incomplete", has_snapshot=True)
-        # Those of responses that it gave up earlier have theirs.
-        places = range(self._begin, len(self._items))
-        ended = [self._ended[place] for place in places if place in self._ended]
-        for call in open_calls(ended):
-            output: Item = {
-                "type": CALL_OUTPUTS[item_type(call)],
-                "call_id": call["call_id"],
-                "output": f"Error: {call.get('name')} {_GIVEN_UP}",
-                "status": "failed",
-            }
-            events += self._start(_NOWHERE, output, ())
-            events += self._tell_end(len(self._items) - 1, (), output)
+        events: list[RunEvent] = []
+        items = self._items[self._begin :]
+        made = {item.get("call_id") for item in items if is_call_output(item)}
+        for position, item in enumerate(items, self._begin):
+            is_open_call = is_call(item) and item.get("call_id") not in made
+            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
+                self._open.pop(position, None)
+                self._ended.pop(position, None)
+                events.append(ItemDone(self._first + position, GIVEN_UP))
+        events += self._end_open("incomplete", has_snapshot=True)
         self._begin = len(self._items)
         self._growing = _NO_TEXT
         self._types.clear()
@@ -13837,6 +13876,7 @@ class ResponseState:
         self._early.clear()
         self._open.clear()
         self._own_call_ids.clear()
+        self._foreign_calls.clear()
         return events
 
     def _is_of_server(self, item: Item) -> bool:
@@ -13845,10 +13885,32 @@ class ResponseState:
         xAI reports its searches as custom calls, `x_keyword_search` for one, and goes on
         to the answer. With an output for each, it would answer once more.
         """
-        if item_type(item) != "custom_tool_call" or self._tool_names is None:
+        return item_type(item) == "custom_tool_call" and self._is_foreign(item)
+
+    def _is_foreign(self, call: Item) -> bool:
+        """Say whether the request has no tool of this name."""
+        if self._tool_names is None:
             return False
-        own_name = self._tool_names.own_name(as_text(item.get("name")))
+        own_name = self._tool_names.own_name(as_text(call.get("name")))
         return own_name not in self._tool_names.known
+
+    def _as_output(self, item: Item) -> Item:
+        """Return a remote call as the output of the function call that it stands for."""
+        if item_type(item) != "mcp_call":
+            return item
+        positions = self._foreign_calls.get(_asked(item))
+        if not positions:
+            return item
+        # The last one counts once more: the snapshot repeats what came.
+        position = positions.pop(0) if len(positions) > 1 else positions[0]
+        _, output = remote_pair(item)
+        return _in_api_form(
+            {
+                **output,
+                "call_id": self._items[position]["call_id"],
+                "status": "failed" if remote_failed(item) else "completed",
+            }
+        )
 
     def _find(
         self, index: int, ids: Sequence[str], fits: Callable[[Item], bool]
@@ -13892,7 +13954,7 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            was = message_text(ended).strip()
+            _, was = self._ended_texts[position]
             now = message_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
@@ -14022,14 +14084,19 @@ class ResponseState:
         longer = {at: text for at, text in whole.items() if text != stated.get(at)}
         if longer:
             item = with_texts(item, longer)
-        return events + self._tell_end(position, rests, self._with_own_call_id(item))
+        events += self._tell_end(position, rests, self._with_own_call_id(item))
+        ended = self._ended[position]
+        if item_type(ended) == "function_call" and self._is_foreign(ended):
+            self._foreign_calls[_asked(ended)].append(position)
+        return events
 
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
 
         Without such an event the item ends with the deltas that came since.
         """
-        if item is not None and _text_length(item) <= self._ended_lengths[position]:
+        length, _ = self._ended_texts[position]
+        if item is not None and _text_length(item) <= length:
             return []
         ended = self._ended[position]
         known = dict(_telling_texts(ended))
@@ -14071,7 +14138,8 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        self._ended_lengths[position] = _text_length(item)
+        said = message_text(item).strip() if item_type(item) == "message" else ""
+        self._ended_texts[position] = (_text_length(item), said)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -14103,11 +14171,12 @@ class ResponseState:
         response = event.response
         if not response and not self._items and event.status != "failed":
             return []  # an end that says nothing of a response that has brought nothing
-        self.usage = read_usage(
+        used = read_usage(
             response.get("usage"),
             response.get("service_tier"),
             response.get("tool_usage"),
         )
+        self._ends.append(used)
         removed = Counter[str]()  # what the API left out of the input, by its reasons
         for row in content_parts(response.get("input_transformations")):
             if row.get("action") == "removed":
@@ -14147,14 +14216,22 @@ class ResponseState:
             is_call_or_end = is_call_or_end or last.get("phase") == "final_answer"
             if is_call_or_end and last.get("status") == "completed":
                 self.ending = COMPLETED
-        self._ended_empty = self.ending == COMPLETED and not self._items
+        positions = range(self._begin, len(self._items))
+        own = [self._ended[place] for place in positions if place in self._ended]
+        is_foreign = any(map(self._is_foreign, open_calls(own)))
+        has_answer = bool(positions) and not is_foreign
+        # Each end looks through all items.
+        may_end_again = len(self._ends) < _MOST_RESPONSES
+        is_complete = self.ending == COMPLETED
+        self._may_go_on = is_complete and not has_answer and may_end_again
         return [*events, ResponseDone()]
 
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
         """End the items of the response as its final snapshot says."""
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
-        output = [item for item in items if not self._is_of_server(item)]
+        own = [item for item in items if not self._is_of_server(item)]
+        output = [*map(self._as_output, own)]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -14235,11 +14312,12 @@ class ResponseState:
                 yield position, item
 
 
-_GIVEN_UP = "was not run: the model's server began its answer again."
 _NO_TEXT: tuple[object, int | None] = (None, None)
 """The next delta has to search for its item."""
 _NOWHERE = -2
 """An `output_index` that no event has."""
+_MOST_RESPONSES = 100
+"""Of one stream whose server makes calls itself."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
@@ -14247,8 +14325,8 @@ _EMPTY_MESSAGE: Item = {"type": "message", "role": "assistant", "content": []}
 _OPENED_BY = {
     "text": _EMPTY_MESSAGE,
     "refusal": _EMPTY_MESSAGE,
-    "summary": NO_THOUGHT,
-    "reasoning": NO_THOUGHT,
+    "summary": {"type": "reasoning", "summary": []},
+    "reasoning": {"type": "reasoning", "summary": []},
 }
 """Items that their texts alone open."""
 _TEXT_TYPES = {item_type(item) for item in _OPENED_BY.values()}
@@ -14281,8 +14359,9 @@ def _in_api_form(item: Item) -> Item:
 
     # Arguments may be an object or null. A name may have spaces around it, and marks of
     # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
-    if not isinstance(api_item.get("arguments", ""), str):
-        api_item["arguments"] = json_text(api_item["arguments"])
+    for field in ("arguments", "input"):
+        if not isinstance(api_item.get(field, ""), str):
+            api_item[field] = json_text(api_item[field])
     name = as_text(api_item.get("name"))
     if name and is_call(api_item):
         api_item["name"] = name.partition("<|")[0].strip() or name.strip()
@@ -14393,6 +14472,12 @@ def _ids(item: Item) -> list[str]:
 def _is_answer(item: Item) -> bool:
     """Say whether an item is what a response was asked for: a message or a call."""
     return is_call(item) or item_type(item) == "message"
+
+
+def _asked(call: Item) -> str:
+    """Return what a call asks for, the same for the same arguments."""
+    arguments = as_text(call.get("arguments"))
+    return json_digest([call.get("name"), parse_json_object(arguments) or arguments])
 
 
 def _lacks_call_id(item: Item) -> bool:
@@ -14671,7 +14756,7 @@ class _TaggedMessage:
             self.text_index = None
             if self._keeps_thought:
                 return self.end_thought(_reasoning(self.item, piece.text))
-            return [ItemDone(self.thought_index, NO_THOUGHT)]
+            return [ItemDone(self.thought_index, GIVEN_UP)]
         events: list[RunEvent] = []
         # A thought does not begin with blanks, but has blank lines inside.
         has_words = self.thought_index is not None or piece.text.strip()
@@ -15044,7 +15129,7 @@ class Attempt:
         if status in IN_PROGRESS:
             # Sent again, it would be paid twice; without a background request, the
             # server need not keep the response.
-            raise UnreadableAnswer(QUEUED.message)
+            raise unreadable_answer(QUEUED)
         return self.response.feed(FinalResponse(status, response))
 
     def _show_or_hold(self, event: RunEvent) -> list[RunEvent]:
@@ -15055,6 +15140,9 @@ class Attempt:
         longest, so most connections break there; another attempt then thinks on in the
         same place.
         """
+        if isinstance(event, ResponseDone) and self.response.refusal:
+            self._held.append(event)  # it may be requested again
+            return []
         if self.has_shown or isinstance(event, Status):
             return [event]
         thought = self.page_thought
@@ -15076,8 +15164,9 @@ class Attempt:
         # attempt that thinks again brings another one.
         if self._is_of_thought(event) or not _is_visible(event):
             return []
+        released = self.release()
         self.has_shown = True
-        return self.release()
+        return released
 
     def _is_of_thought(self, event: RunEvent) -> bool:
         """Say whether an event grows or ends the thought on the page."""
@@ -15090,8 +15179,8 @@ class Attempt:
         events = self._held
         self._held = []
         thought_index = self.page_thought.output_index
-        if thought_index is not None and not self.thinks:
-            events = [ItemDone(thought_index, NO_THOUGHT), *events]
+        if not self.has_shown and thought_index is not None and not self.thinks:
+            events = [ItemDone(thought_index, GIVEN_UP), *events]
         return events
 
     @property
@@ -15159,7 +15248,7 @@ class Attempt:
 IN_PROGRESS = frozenset({"queued", "in_progress"})
 """The statuses of a response on which the server is working."""
 _SECOND_ANSWER = 10.0
-"""Seconds that a stream may be silent after the end of a response without any item."""
+"""Seconds that a stream may be silent after the end of a response that may go on."""
 _ENDLESS = float("inf")
 _LATE = 0.8
 """A delta is slow if it comes later than this part of a wait after the wait. With a
@@ -15377,7 +15466,7 @@ async def upload_file(
     async with connections.request(endpoint, "/files", body, deadlines) as answer:
         file_id = as_text(as_mapping(await answer.read_json()).get("id"))
     if not file_id:
-        raise UnreadableAnswer(UNREADABLE.message, UNREADABLE.fault)
+        raise unreadable_answer(UNREADABLE)
     return file_id
 
 
@@ -15699,7 +15788,7 @@ class TriedRepairs:
         # end of an earlier attempt's thought, and what the response says of itself.
         is_answered = not isinstance(event, ItemAdded | ResponseDone)
         if isinstance(event, ItemDone):
-            is_answered = event.item != NO_THOUGHT
+            is_answered = event.item != GIVEN_UP
         if isinstance(event, RunDone):
             is_answered = event.ending.kind in ("completed", "incomplete")
         if not is_answered:
@@ -15854,7 +15943,7 @@ class BackgroundAttempt(Attempt):
             raise error
         if error is None:
             return not self._response_id.done()
-        if error.is_final or not self._response_id.done():
+        if error.ends_response or not self._response_id.done():
             raise error
         return False
 
@@ -15943,9 +16032,10 @@ class BackgroundAttempt(Attempt):
 #
 # The Responses API as the provider of a run: what is tried until a request is answered.
 #
-# A request is sent again only before something of its answer was shown: repaired, if the
+# A request is sent again only before words of its answer were shown: repaired, if the
 # cause of the refusal is found, at the standard tier, if the flex tier has no capacity, or
-# unchanged, if waiting may help.
+# unchanged, if waiting may help. Of the attempt before it, thoughts and calls leave the page
+# and the chat.
 # --------------------------------------------------------------------------------------
 
 
@@ -15992,21 +16082,25 @@ class Attempts:
             async with aclosing(attempt.events()) as events:
                 async for event in events:
                     yield event
-            if attempt.response.usage:
-                self._usages.append(attempt.response.usage)
+            self._usages += attempt.response.usages
             self._skipped.update(attempt.skipped)
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
+            if attempt.has_shown:
+                for event in attempt.response.give_up():
+                    yield event
+                first_index = attempt.response.next_index
+                self._call_ids.update(attempt.response.call_ids)
+                page_thought = PageThought()
             limits.set_waiting(False)  # the pause is ours, not the server's time
             is_loading = status is _MODEL_IS_LOADING
             if not (is_loading and has_told_loading):
                 yield status
             has_told_loading = has_told_loading or is_loading
             await asyncio.sleep(wait)
-        if not attempt.has_shown:  # no other attempt follows that could show it again
-            for event in attempt.release():
-                yield event
+        for event in attempt.release():  # no other attempt follows that could show it
+            yield event
         yield self._answer_of(attempt, self._usages[earlier_count:])
 
     def _answer_of(self, attempt: Attempt, usages: Sequence[Usage]) -> ModelAnswer:
@@ -16072,7 +16166,7 @@ class _NextAttempt:
         the seconds to wait.
         """
         failure = _retriable_failure(attempt)
-        if failure is None or attempt.has_shown:
+        if failure is None or (attempt.has_shown and attempt.response.has_answered):
             return None, 0.0
         if self.request.runs_in_background and not attempt.response.refusal:
             # A response whose id is unknown continues at the server; sent again, it would
@@ -16110,7 +16204,8 @@ class _NextAttempt:
             unclear = failure._replace(error=ApiError())
         wait = retry_wait(policy, self._retries, unclear, random_fraction())
         if wait is None:
-            if not attempt.thinks:  # else the request was accepted
+            # Else the request was accepted.
+            if not (attempt.thinks or attempt.has_shown):
                 server = attempt.server
                 frame = _frame_name(server, self.request.frame())
                 tried = blind_repair(
@@ -16321,18 +16416,26 @@ class _Rounds:
         self._had_output = bool(self._output)
         judge = self._toolset.judge if self._toolset else None
         holds_calls = may_call and judge is not None and judge.holds_calls
+        held_calls = set[int]()
         generated = self._provider.generate(request, self._next_index)
         async with aclosing(generated) as parts:
             async for part in parts:
                 if isinstance(part, ModelAnswer):
                     self._answer = part
                     continue
-                # From the first call on everything waits, to keep its order.
-                begins_call = isinstance(part, ItemAdded) and is_call(part.item)
-                if holds_calls and (self._held or begins_call):
-                    self._held.append(part)
-                else:
+                # From the first call on everything waits, to keep its order, until no
+                # call is left: the model is asked again, and may answer.
+                if holds_calls and isinstance(part, ItemAdded) and is_call(part.item):
+                    held_calls.add(part.output_index)
+                if not held_calls:
                     yield part
+                    continue
+                self._held.append(part)
+                if isinstance(part, ItemDone) and part.item == GIVEN_UP:
+                    held_calls.discard(part.output_index)
+                    if not held_calls:
+                        for event in self._release(None):
+                            yield event
         answer = self._answer
         self._inputs = []
         self._usages += answer.usages
@@ -16675,8 +16778,187 @@ def _keep_valid(shape: re.Pattern[str], value: object) -> str | None:
     """Return `value` if it has the expected form and looks like no secret."""
     if not isinstance(value, str) or not shape.fullmatch(value):
         return None
-    looks_secret = redact(value) != value
-    return None if looks_secret else value
+    return value if redact(value) == value else None
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.host_tools
+#
+# What Open WebUI's own texts and tools mean, and which characters it does not store.
+# --------------------------------------------------------------------------------------
+
+
+CALL_TOOL = "call_tool"
+"""The builtin tool that runs another one by its name."""
+
+TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
+"""The beginning of the user message that the host makes of the images of tools."""
+
+UNSTORED = re.compile(r"[\x00\ud800-\udfff]")
+"""Characters that the host leaves out of a chat (`sanitize_text_for_db`, utils/misc.py:919
+of 0.12.4)."""
+
+
+def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
+    """Return name and arguments of the call inside of a call of `call_tool`.
+
+    The name is as the model wrote it, and may be no text. None if it is no such call.
+    """
+    params = parse_json_object(arguments.get("params"))
+    if params is None:
+        return None
+    return arguments.get("tool_name"), params
+
+
+# --------------------------------------------------------------------------------------
+# owui_chat.cards
+#
+# Cards in texts: what the page would draw as a call that was made.
+#
+# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
+# in its thought, or in its code after what ends the block, as it draws its own cards, and
+# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
+# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
+# that the model has read may have it write one. Only the host says that a call was made, so
+# such a text gets a space that makes it a text. HTML's own `<details>`, and
+# `<details open>`, have no type.
+#
+# The host and the page change a text before they look for cards in it. So it is also read
+# as it is then. No honest text has a card in such a form, and the page may take a space
+# away: there a character that looks similar begins it.
+# --------------------------------------------------------------------------------------
+
+
+def beginnings_of(text: str) -> str:
+    """Return the pattern of all beginnings of a text, up to the end of the string."""
+    return rf"{_any_beginning(text)}\Z"
+
+
+def _any_beginning(text: str) -> str:
+    pattern = ""
+    for letter in reversed(text):
+        pattern = f"(?:{re.escape(letter)}{pattern})?"
+    return pattern
+
+
+_CARD_SPACE = r"[\s\ufeff]"
+"""What JavaScript takes for a space: one more than Python."""
+_FILE_CARD = 'file type="html"'
+_FILE_TOKEN = "{HTML_FILE_ID_"
+"""What follows the first brace of `{{HTML_FILE_ID_1a}}`, of which the page makes a file."""
+_FORGED_CARD = re.compile(
+    rf"<(?={_FILE_CARD}"
+    r"|details(?:\Z"
+    rf"|{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}})))"
+    rf"|\{{(?={re.escape(_FILE_TOKEN)})",
+    re.IGNORECASE,
+)
+"""No usual tag is longer, or has another in itself, where the page may find the type. At the
+end of a text is one that goes on so in what is held back, or in the next message: a
+channel draws all of an answer as one text, with a line feed between two messages."""
+_BEGUN_CARD = (
+    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
+    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
+)
+_OPEN_CARD = re.compile(
+    rf"{_BEGUN_CARD}\Z"
+    # What becomes one of its characters, or nothing, is not whole yet.
+    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
+    r"|&[#\w]{0,40}\Z",
+    re.IGNORECASE,
+)
+"""The end of a text of which it is not certain yet whether it is a card."""
+_BEGINS = re.compile("[<&{]")
+_LOOKS_SIMILAR = str.maketrans("<&{", "\u2039\uff06\uff5b")
+_FEW_BEGINNINGS = 400
+"""Each is read with what follows it. In a text with more, and a card, all are replaced; if
+it may only end with one, the last ones are read."""
+_LONGEST_ANSWER = 1_000_000
+"""Characters, twice what a model can write. Each takes a microsecond to be read."""
+_LONGEST_BEGINNING = 1_000
+"""Characters. What is not certain after so many counts as a card."""
+
+_QUOTATION = re.compile(r"\n[ \t>]+")
+"""The beginning of a line that the page takes away where it draws a quotation."""
+_NUMBER = re.compile(r"\[\d")
+"""The beginning of the number of a source (`[1]`, `[1#a, 2]`). Where a model has no
+citations, the page takes numbers away, and the space in front of them."""
+_MOST_FOLDS = 8
+"""In each fold (`<details>`) it decodes the entities once more. Nobody nests so many."""
+_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
+_LARGE_NUMBER = re.compile("&#[xX]?[0-9a-fA-F]{9,}")
+"""Python reads no number of thousands of digits."""
+_OPEN_ENTITY = re.compile(r"&[#\w]{0,40}\Z")
+
+
+def without_cards(text: str) -> str:
+    """Return a text of which the page draws no card; a second pass finds nothing new."""
+    if not _BEGINS.search(text):
+        return text
+    if len(text) > _LONGEST_ANSWER:
+        return text.translate(_LOOKS_SIMILAR)
+    text = _FORGED_CARD.sub(r"\g<0> ", text)
+    views = [*_drawn_forms(text)]
+    is_forged = any(map(_FORGED_CARD.search, views))
+    if not (is_forged or any(map(_OPEN_CARD.search, views))):
+        return text
+    places = [match.start() for match in _BEGINS.finditer(text)]
+    if is_forged and len(places) > _FEW_BEGINNINGS:
+        return text.translate(_LOOKS_SIMILAR)
+
+    def as_text(match: re.Match[str]) -> str:
+        """Return what takes the place of a character that may begin a card."""
+        begun = match.string[match.start() : match.start() + _LONGEST_BEGINNING]
+        is_long = len(begun) == _LONGEST_BEGINNING
+        for view in _drawn_forms(begun):
+            if _FORGED_CARD.match(view) or (is_long and _OPEN_CARD.match(view)):
+                return match[0].translate(_LOOKS_SIMILAR)
+        return match[0]
+
+    first = places[-_FEW_BEGINNINGS:][0]
+    return text[:first] + _BEGINS.sub(as_text, text[first:])
+
+
+def certain_length(text: str) -> int:
+    """Return how much of a growing text can be shown: it ends with no half of a card."""
+    end = len(text)
+    start = max(0, end - _LONGEST_BEGINNING)
+    places = [match.start() for match in _BEGINS.finditer(text, start)]
+
+    def is_open(place: int) -> bool:
+        begun = text[max(0, place - _LONGEST_BEGINNING) : place]
+        return any(map(_OPEN_CARD.search, _drawn_forms(begun)))
+
+    if not places or not is_open(end):
+        return end
+    # What follows the beginning of a card is open, too.
+    return places[max(0, bisect_left(places, True, key=is_open) - 1)]
+
+
+def _drawn_forms(text: str) -> Iterator[str]:
+    """Yield a text as the page may read it when it looks for cards."""
+    text = _QUOTATION.sub("\n", UNSTORED.sub("", text))
+    yield _decoded(text)
+    if "[" in text or text[-1:].isspace():
+        kept: list[str] = []
+        for piece in text.split("]"):
+            number = _NUMBER.search(piece)
+            kept.append(piece[: number.start()].rstrip() if number else f"{piece}]")
+        yield _decoded("".join(kept).removesuffix("]").rstrip())
+
+
+def _decoded(text: str) -> str:
+    for _ in range(_MOST_FOLDS):
+        if "&" not in text:
+            return text
+        encoded = text
+        short = _LARGE_NUMBER.sub("\ufffd", _ZEROS.sub(r"\1", text))
+        unended = _OPEN_ENTITY.search(short)
+        rest = unended[0] if unended else ""
+        text = html.unescape(short.removesuffix(rest)) + rest
+        if text == encoded:
+            return text
+    return f"<details type={text}"
 
 
 # --------------------------------------------------------------------------------------
@@ -16827,13 +17109,13 @@ def source_data(name: str, text: str, url: str = "") -> Chunk:
     """Return a source in the host's form; its address, if any, is what it leads to.
 
     Only addresses of the web are links of the page: whoever shares a model may write the
-    context of its agent.
+    context of its agent, which draws no cards, either.
     """
     url = url if has_web_scheme(url) else ""
     source = {"name": name, "url": url} if url else {"name": name}
     # `[1]` in a text refers to the first distinct value of this key.
     metadata = [{"source": url or name}]
-    return {"source": source, "document": [text], "metadata": metadata}
+    return {"source": source, "document": [without_cards(text)], "metadata": metadata}
 
 
 def host_event(kind: str, data: JsonObject) -> Chunk:
@@ -16973,186 +17255,6 @@ def client_error(message: str, status: int, error: ApiError) -> Chunk:
 
 
 # --------------------------------------------------------------------------------------
-# owui_chat.host_tools
-#
-# What Open WebUI's own texts and tools mean: images of tools, `call_tool`.
-#
-# And which characters it does not store.
-# --------------------------------------------------------------------------------------
-
-
-CALL_TOOL = "call_tool"
-"""The builtin tool that runs another one by its name."""
-
-TOOL_IMAGES_PREFIX = "Here are the images from the tool results above."
-"""The beginning of the user message that the host makes of the images of tools."""
-
-UNSTORED = re.compile(r"[\x00\ud800-\udfff]")
-"""Characters that the host leaves out of a chat (`sanitize_text_for_db`, utils/misc.py:919
-of 0.12.4)."""
-
-
-def read_call_tool(arguments: JsonObject) -> tuple[Any, dict[str, Any]] | None:
-    """Return name and arguments of the call inside of a call of `call_tool`.
-
-    The name is as the model wrote it: maybe not even a text. None: it is no such call.
-    """
-    params = parse_json_object(arguments.get("params"))
-    if params is None:
-        return None
-    return arguments.get("tool_name"), params
-
-
-# --------------------------------------------------------------------------------------
-# owui_chat.cards
-#
-# Cards in texts: what the page would draw as a call that was made.
-#
-# Open WebUI draws `<details type="tool_calls" name=... result=...>` in the text of a model,
-# in its thought, or in its code after what ends the block, as it draws its own cards, and
-# runs what the attribute `embeds` says in a frame; `<file type="html" id=...>` opens an
-# address of its own as a page (docs/reference/open-webui.md, "Cards in texts"). A web page
-# that the model has read may have it write one. Only the host says that a call was made, so
-# such a text gets a space that makes it a text. HTML's own `<details>`, and
-# `<details open>`, have no type.
-#
-# The host and the page change a text before they look for cards in it. So it is also read
-# as it is then. Nobody writes a card in that way for good, and a space may be taken away,
-# too: there a character that looks similar begins it.
-# --------------------------------------------------------------------------------------
-
-
-def beginnings_of(text: str) -> str:
-    """Return the pattern of all beginnings of a text, up to the end of the string."""
-    return rf"{_any_beginning(text)}\Z"
-
-
-def _any_beginning(text: str) -> str:
-    pattern = ""
-    for letter in reversed(text):
-        pattern = f"(?:{re.escape(letter)}{pattern})?"
-    return pattern
-
-
-_CARD_SPACE = r"[\s\ufeff]"
-"""What JavaScript takes for a space: one more than Python."""
-_FILE_CARD = 'file type="html"'
-_FILE_TOKEN = "{HTML_FILE_ID_"
-"""What follows the first brace of `{{HTML_FILE_ID_1a}}`, of which the page makes a file."""
-_FORGED_CARD = re.compile(
-    rf"<(?={_FILE_CARD}"
-    rf"|details{_CARD_SPACE}(?:[^<>]{{0,300}}?type=|[^<>]{{0,300}}(?:<|\Z)|[^<>]{{300}}))"
-    rf"|\{{(?={re.escape(_FILE_TOKEN)})",
-    re.IGNORECASE,
-)
-"""No usual tag is longer, or has another in itself, where the page may find the type. At the
-end of a text is one that goes on so in what is held back."""
-_BEGUN_CARD = (
-    rf"(?:<details{_CARD_SPACE}[^<>]{{0,305}}|<{_any_beginning('details')}"
-    rf"|<{_any_beginning(_FILE_CARD)}|\{{{_any_beginning(_FILE_TOKEN)})"
-)
-_OPEN_CARD = re.compile(
-    rf"{_BEGUN_CARD}\Z"
-    # What becomes one of its characters, or nothing, is not whole yet.
-    rf"|{_BEGUN_CARD}\s{{0,99}}(?:&[^\s<>{{&\[]{{0,300}}|\[(?=\d|\Z)[^<>{{&\[\]]{{0,300}})\Z"
-    r"|&[#\w]{0,40}\Z",
-    re.IGNORECASE,
-)
-"""The end of a text of which it is not certain yet whether it is a card."""
-_BEGINS = re.compile("[<&{]")
-_LOOKS_SIMILAR = str.maketrans("<&{", "\u2039\uff06\uff5b")
-_FEW_BEGINNINGS = 400
-"""Each is read with what follows it. In a text with more, and a card, all are replaced; if
-it may only end with one, the last ones are read."""
-_LONGEST_ANSWER = 1_000_000
-"""Characters, twice what a model can write. Each takes a microsecond to be read."""
-_LONGEST_BEGINNING = 1_000
-"""Characters. What is not certain after so many counts as a card."""
-
-_QUOTATION = re.compile(r"\n[ \t>]+")
-"""The beginning of a line that the page takes away where it draws a quotation."""
-_NUMBER = re.compile(r"\[\d")
-"""The beginning of the number of a source (`[1]`, `[1#a, 2]`). Where a model has no
-citations, the page takes numbers away, and the space in front of them."""
-_MOST_FOLDS = 8
-"""In each fold (`<details>`) it decodes the entities once more. Nobody nests so many."""
-_ZEROS = re.compile(r"(&#[xX]?)0+(?=[0-9a-fA-F])")
-_LARGE_NUMBER = re.compile("&#[xX]?[0-9a-fA-F]{9,}")
-"""Python reads no number of thousands of digits."""
-_OPEN_ENTITY = re.compile(r"&[#\w]{0,40}\Z")
-
-
-def without_cards(text: str) -> str:
-    """Return a text of which the page draws no card; a second pass finds nothing new."""
-    if not _BEGINS.search(text):
-        return text
-    if len(text) > _LONGEST_ANSWER:
-        return text.translate(_LOOKS_SIMILAR)
-    text = _FORGED_CARD.sub(r"\g<0> ", text)
-    views = [*_drawn_forms(text)]
-    is_forged = any(map(_FORGED_CARD.search, views))
-    if not (is_forged or any(map(_OPEN_CARD.search, views))):
-        return text
-    places = [match.start() for match in _BEGINS.finditer(text)]
-    if is_forged and len(places) > _FEW_BEGINNINGS:
-        return text.translate(_LOOKS_SIMILAR)
-
-    def as_text(match: re.Match[str]) -> str:
-        """Return what takes the place of a character that may begin a card."""
-        begun = match.string[match.start() : match.start() + _LONGEST_BEGINNING]
-        is_long = len(begun) == _LONGEST_BEGINNING
-        for view in _drawn_forms(begun):
-            if _FORGED_CARD.match(view) or (is_long and _OPEN_CARD.match(view)):
-                return match[0].translate(_LOOKS_SIMILAR)
-        return match[0]
-
-    first = places[-_FEW_BEGINNINGS:][0]
-    return text[:first] + _BEGINS.sub(as_text, text[first:])
-
-
-def certain_length(text: str) -> int:
-    """Return how much of a growing text can be shown: it ends with no half of a card."""
-    end = len(text)
-    start = max(0, end - _LONGEST_BEGINNING)
-    places = [match.start() for match in _BEGINS.finditer(text, start)]
-
-    def is_open(place: int) -> bool:
-        begun = text[max(0, place - _LONGEST_BEGINNING) : place]
-        return any(map(_OPEN_CARD.search, _drawn_forms(begun)))
-
-    if not places or not is_open(end):
-        return end
-    # What follows the beginning of a card is open, too.
-    return places[max(0, bisect_left(places, True, key=is_open) - 1)]
-
-
-def _drawn_forms(text: str) -> Iterator[str]:
-    """Yield a text as the page may read it when it looks for cards."""
-    text = _QUOTATION.sub("\n", UNSTORED.sub("", text))
-    yield _decoded(text)
-    if "[" in text or text[-1:].isspace():
-        kept: list[str] = []
-        for piece in text.split("]"):
-            number = _NUMBER.search(piece)
-            kept.append(piece[: number.start()].rstrip() if number else f"{piece}]")
-        yield _decoded("".join(kept).removesuffix("]").rstrip())
-
-
-def _decoded(text: str) -> str:
-    for _ in range(_MOST_FOLDS):
-        if "&" not in text:
-            return text
-        encoded = text
-        short = _LARGE_NUMBER.sub("\ufffd", _ZEROS.sub(r"\1", text))
-        unended = _OPEN_ENTITY.search(short)
-        rest = unended[0] if unended else ""
-        text = html.unescape(short.removesuffix(rest)) + rest
-        if text == encoded:
-            return text
-    return f"<details type={text}"
-
-
-# --------------------------------------------------------------------------------------
 # owui_chat.events
 #
 # The events of an answer: those of its run, with what is shown and stored of it.
@@ -17286,100 +17388,95 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
 
 
 _MAX_FILE_NAME = 200
-"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
+"""Characters of a foreign name that are read."""
 _MAX_ENDING = 20
+_MAX_BYTES = 200
+"""Of a stored name: the host puts 37 in front, and its file system takes 255."""
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-INERT_TYPES = MappingProxyType(
-    {
-        # Images, without SVG, which runs scripts.
-        "avif": "image/avif",
-        "bmp": "image/bmp",
-        "gif": "image/gif",
-        "heic": "image/heic",
-        "ico": "image/x-icon",
-        "jpeg": "image/jpeg",
-        "jpg": "image/jpeg",
-        "png": "image/png",
-        "tif": "image/tiff",
-        "tiff": "image/tiff",
-        "webp": "image/webp",
-        # Sound and video.
-        "flac": "audio/flac",
-        "m4a": "audio/mp4",
-        "mp3": "audio/mpeg",
-        "mp4": "video/mp4",
-        "ogg": "audio/ogg",
-        "wav": "audio/wav",
-        "webm": "video/webm",
-        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
-        "doc": "application/msword",
-        "docx": f"{_OFFICE}.wordprocessingml.document",
-        "epub": "application/epub+zip",
-        "odp": "application/vnd.oasis.opendocument.presentation",
-        "ods": "application/vnd.oasis.opendocument.spreadsheet",
-        "odt": "application/vnd.oasis.opendocument.text",
-        "pdf": "application/pdf",
-        "ppt": "application/vnd.ms-powerpoint",
-        "pptx": f"{_OFFICE}.presentationml.presentation",
-        "rtf": "application/rtf",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
-        "csv": "text/csv",
-        "geojson": "application/geo+json",
-        "ics": "text/calendar",
-        "ipynb": "application/x-ipynb+json",
-        "json": "application/json",
-        "jsonl": "application/jsonl",
-        "log": "text/plain",
-        "md": "text/markdown",
-        "py": "text/x-python",
-        "sql": "application/sql",
-        "tex": "application/x-tex",
-        "toml": "application/toml",
-        "tsv": "text/tab-separated-values",
-        "txt": "text/plain",
-        "yaml": "application/yaml",
-        "yml": "application/yaml",
-        # Data and archives, which are only downloaded.
-        "7z": "application/x-7z-compressed",
-        "arrow": "application/vnd.apache.arrow.file",
-        "bin": "application/octet-stream",
-        "db": "application/vnd.sqlite3",
-        "feather": "application/vnd.apache.arrow.file",
-        "h5": "application/x-hdf5",
-        "npy": "application/octet-stream",
-        "npz": "application/octet-stream",
-        "parquet": "application/vnd.apache.parquet",
-        "pkl": "application/octet-stream",
-        "sqlite": "application/vnd.sqlite3",
-        "stl": "model/stl",
-        "tar": "application/x-tar",
-        "tgz": "application/gzip",
-        "zip": "application/zip",
-    }
-)
+INERT_TYPES: Mapping[str, str] = {
+    # Images, without SVG, which runs scripts.
+    "avif": "image/avif",
+    "bmp": "image/bmp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "ico": "image/x-icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "png": "image/png",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "webp": "image/webp",
+    # Sound and video.
+    "flac": "audio/flac",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "pdf": "application/pdf",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+    "csv": "text/csv",
+    "geojson": "application/geo+json",
+    "ics": "text/calendar",
+    "ipynb": "application/x-ipynb+json",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "py": "text/x-python",
+    "sql": "application/sql",
+    "tex": "application/x-tex",
+    "toml": "application/toml",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    # Data and archives, which are only downloaded.
+    "7z": "application/x-7z-compressed",
+    "arrow": "application/vnd.apache.arrow.file",
+    "bin": "application/octet-stream",
+    "db": "application/vnd.sqlite3",
+    "feather": "application/vnd.apache.arrow.file",
+    "h5": "application/x-hdf5",
+    "npy": "application/octet-stream",
+    "npz": "application/octet-stream",
+    "parquet": "application/vnd.apache.parquet",
+    "pkl": "application/octet-stream",
+    "sqlite": "application/vnd.sqlite3",
+    "stl": "model/stl",
+    "tar": "application/x-tar",
+    "tgz": "application/gzip",
+    "zip": "application/zip",
+}
 """The endings that a browser runs nothing of, with their types."""
 
-_COMPRESSED_TYPES = MappingProxyType(
-    {
-        "bz2": "application/x-bzip2",
-        "gz": "application/gzip",
-        "xz": "application/x-xz",
-    }
-)
-"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
-"""
+_COMPRESSED_TYPES: Mapping[str, str] = {
+    "bz2": "application/x-bzip2",
+    "gz": "application/gzip",
+    "xz": "application/x-xz",
+}
+"""Endings that `mimetypes` looks past: the type is that of the ending before."""
 
-_IMAGE_ENDINGS = MappingProxyType(
-    {
-        "image/gif": "gif",
-        "image/jpeg": "jpg",
-        "image/png": "png",
-        "image/webp": "webp",
-    }
-)
+_IMAGE_ENDINGS: Mapping[str, str] = {
+    "image/gif": "gif",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/webp": "webp",
+}
 """The ending of each type of image that models and their tools generate."""
 
 _UNFIT = re.compile(
@@ -17409,6 +17506,10 @@ def stored_name(name: str) -> tuple[str, str]:
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
+    surplus = len(base.encode()) - _MAX_BYTES
+    if surplus > 0:  # letters may have four bytes
+        head = base[:-_MAX_ENDING].encode()[:-surplus].decode(errors="ignore")
+        base = head + base[-_MAX_ENDING:]
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in INERT_TYPES:
         return base, INERT_TYPES[ending]
@@ -17493,6 +17594,14 @@ def as_plain_markdown(name: str) -> str:
 
 def _as_entity(mark: re.Match[str]) -> str:
     return f"&#{ord(mark[0])};"
+
+
+def code_block(text: str, language: str = "") -> str:
+    """Return a text as a block of code in Markdown, which it cannot end."""
+    longest_run = max((len(run) for run in re.findall("`+", text)), default=0)
+    fence_length = max(3, longest_run + 1)
+    fence = "`" * fence_length
+    return f"{fence}{language}\n{text}\n{fence}"
 
 
 def value_with_escapes(value: Any) -> Any:
@@ -17645,6 +17754,9 @@ _URL = rf"https?://{_PLAIN}(?:\({_PLAIN}\){_PLAIN})?"
 
 _LINK = re.compile(rf"\[({_LABEL})\]\(({_URL})\)")
 """Begins with a plain character, so that `re` skips all others fast."""
+_CITED_LINK = re.compile(rf"\[(\[\d{{1,4}}\]|{_LABEL})\]\(({_URL})\)")
+"""The same where annotations name the pages: xAI numbers its own (`[[1]](https://...)`,
+its page "Citations")."""
 _MAX_HELD_BACK = 4000
 """Characters of what may become a link, or a tracking parameter."""
 
@@ -17899,13 +18011,14 @@ class Citations:
             growing.last_number = numbers[-1]
         return without_cards(strip_tracking(_apply_edits(text, edits)))
 
-    def _edit_links(self, text: str, sources: Container[str]) -> list[_Edit]:
+    def _edit_links(self, text: str, sources: Collection[str]) -> list[_Edit]:
         """Return the numbers for links to what a search found, or to one of `sources`.
 
         A label with meaning stays in the text. Parentheses directly around a link go.
         """
         edits: list[_Edit] = []
-        for link in _LINK.finditer(text):
+        links = _CITED_LINK if sources else _LINK
+        for link in links.finditer(text):
             address = link[2]
             if not (_TRACKING.search(address) or address in sources):
                 continue
@@ -17923,9 +18036,10 @@ class Citations:
             # A label like `zuerich.ch` only repeats the address; any other is a part of the
             # sentence, and stays.
             names_site = "." in label and " " not in label
+            is_number = label.startswith("[")
             if is_in_parentheses:
                 edits.append(_Edit(start - 1, end + 1, number))
-            elif names_site:
+            elif names_site or is_number:
                 edits.append(_Edit(start, end, number))
             else:
                 edits.append(_Edit(start, end, f"[{label}]({url}){number}"))
@@ -17934,7 +18048,7 @@ class Citations:
     def _shown_part(self, part: Item) -> str:
         """Return the text of a part with the numbers of the sources that it cites."""
         text = part_text(part)
-        annotations = content_parts(part.get("annotations"))
+        annotations = _annotations_of(part)
         if not annotations and _TRACKED not in text:
             return without_cards(strip_tracking(text))
         for annotation in annotations:
@@ -17974,10 +18088,11 @@ class Citations:
         return f"[{number}]"
 
     def _note_name(self, annotation: Item) -> None:
-        name = annotation.get("title") or annotation.get("filename")
+        name = str(annotation.get("title") or annotation.get("filename") or "")
         key = _key(annotation)
-        if name and key:
-            self._names[key] = shorten_name(str(name))
+        # The titles of xAI are the numbers of its links.
+        if name and key and not name.isdecimal():
+            self._names[key] = shorten_name(name)
 
 
 _MARK = re.compile(r"【[\d:]{1,9}†[^】\n]{0,100}】")
@@ -18056,14 +18171,69 @@ def _range(annotation: Item, text: str) -> tuple[int, int]:
         start = last = annotation.get("index")
     if knows_none or not (_is_position(start) and _is_position(last)):
         return len(text), len(text)
-    before = text[last - 1 : last]
-    after = text[last : last + 1]
-    is_in_word = before.isalnum() and after.isalnum()
     # What would cut a word, or leave the sentence's end after it, is meant as
-    # documented.
-    ends_sentence = after in (".", "!", "?") and last > start
-    end = last + 1 if is_in_word or ends_sentence else last
+    # documented; a word stays whole in any case.
+    word = _IN_WORD.match(text, last - 1) if last > 0 else None
+    ends_sentence = text[last : last + 1] in (".", "!", "?") and last > start
+    end = word.end() if word else last + ends_sentence
     return min(start, len(text)), min(end, len(text))
+
+
+_LETTER = r"[^\W_\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u2e80-\U0010ffff]"
+"""Of a script that has spaces between words: not of Thai, Chinese or Japanese."""
+_IN_WORD = re.compile(rf"{_LETTER}{{2,100}}")
+_UNITS = (("utf-32-le", 4), ("utf-16-le", 2), ("utf-8", 1))
+"""What servers count, with the bytes of one: characters, as the API; what JavaScript
+counts; bytes, as Gemini, whose places gateways pass on (maximhq/bifrost 4345)."""
+
+
+def _annotations_of(part: Item) -> list[Item]:
+    """Return the annotations of a part of a content, with their places in characters.
+
+    No server says what it counts. It is what lets the fewest citations end in a word,
+    after a space, or outside of the text.
+    """
+    text = part_text(part)
+    annotations = content_parts(part.get("annotations"))
+    if not annotations or text.isascii():
+        return annotations
+    stated = [row.get(name) for row in annotations for name in ANNOTATION_PLACES]
+    places = sorted(set(filter(_is_position, stated)))
+    ends = [
+        row["end_index"] for row in annotations if _is_position(row.get("end_index"))
+    ]
+    fewest = len(ends) + 1
+    best: dict[int, int] = {}
+    for encoding, size in _UNITS:
+        moved = _places_in_characters(text, places, encoding, size)
+        odd = 0
+        for last in map(moved.__getitem__, ends):
+            before = text[max(0, last - 1) : last]
+            is_in_word = _IN_WORD.match(text, last - 1) if last > 0 else None
+            odd += bool(is_in_word or before.isspace() or last > len(text))
+        if odd < fewest:
+            fewest = odd
+            best = moved
+        if odd == 0:
+            break
+    return content_parts(move_annotations(part, best.__getitem__)["annotations"])
+
+
+def _places_in_characters(
+    text: str, places: Iterable[int], encoding: str, size: int
+) -> dict[int, int]:
+    """Return the places in a text that are counted in units of an encoding."""
+    encoded = text.encode(encoding, "surrogatepass")
+    decoder = getincrementaldecoder(encoding)("surrogatepass")
+    moved: dict[int, int] = {}
+    begin = 0
+    count = 0
+    for place in places:
+        end = place * size
+        count += len(decoder.decode(encoded[begin:end]))
+        moved[place] = count if end <= len(encoded) else len(text) + 1
+        begin = end
+    return moved
 
 
 def _apply_edits(text: str, edits: Iterable[_Edit]) -> str:
@@ -18106,7 +18276,7 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     for part in content_parts(item.get("content")):
         text = part_text(part)
         find_position = _position_finder(text)
-        for annotation in content_parts(part.get("annotations")):
+        for annotation in _annotations_of(part):
             if annotation.get("type") != "url_citation":
                 continue
             start, end = map(find_position, _stated_range(annotation))
@@ -18157,7 +18327,7 @@ def with_todays_tools(body: JsonObject) -> dict[str, Any]:
     functions = as_list(changed.pop("functions", None))
     changed["tools"] = [{"type": "function", "function": own} for own in functions]
     choice = changed.pop("function_call", None)
-    name = as_text(as_mapping(choice).get("name"))
+    name = as_text(value_at(choice, "name"))
     if name:
         choice = {"type": "function", "function": {"name": name}}
     if choice is not None:
@@ -18171,7 +18341,7 @@ def in_older_form(answer: dict[str, Any]) -> dict[str, Any]:
     for choice in content_parts(answer.get("choices")):
         older = dict(choice)
         for key in ("delta", "message"):
-            calls = content_parts(as_mapping(choice.get(key)).get("tool_calls"))
+            calls = content_parts(value_at(choice, key, "tool_calls"))
             if calls:
                 older[key] = {**choice[key], "function_call": calls[0].get("function")}
                 del older[key]["tool_calls"]
@@ -18664,11 +18834,11 @@ def take_out_code(
             start = position + len(inserted)
     pieces.append(whole[start:])
     remaining = "".join(pieces).split(_BETWEEN)
-    cleaned: list[str] = []
-    for before, after in zip(texts, remaining, strict=True):
-        # A text without code keeps the white space at its ends.
-        text = before if before == after else after.strip()
-        cleaned.append(text)
+    # A text without code keeps the white space at its ends.
+    cleaned = [
+        before if before == after else after.strip()
+        for before, after in zip(texts, remaining, strict=True)
+    ]
     return cleaned, deleted
 
 
@@ -18811,7 +18981,7 @@ def call_host_item(item: Item) -> Item:
     """Return a call in the host's form; the text of a custom call is an argument."""
     # The host makes a call that has `approved` without asking, and asks about one that is
     # `pending` (utils/tool_approval.py:110 of 0.12.4): neither is the server's to say.
-    shown = _shown_fields(item)
+    shown = shown_fields(item)
     # A call without a status of `completed`, `failed` or `rejected` is left out of the
     # next turn (utils/misc.py:394 of 0.12.4).
     if shown.get("status") not in _STATUSES_OF_A_CALL:
@@ -18849,13 +19019,12 @@ def output_host_item(event: ToolOutput) -> Item:
 
 def begun_host_item(item: Item) -> Item:
     """Return an item at its beginning; its texts follow as growth."""
-    begun = {**_shown_fields(item), "status": "in_progress"}
+    begun = {**shown_fields(item), "status": "in_progress"}
     match item_type(item):
         case "message":
             begun |= {"type": "message", "content": [text_part("text", "")]}
         case "reasoning":
             begun |= {"summary": []}
-            begun.pop("content", None)
         case "function_call" | "custom_tool_call":
             begun = {**call_host_item(begun), "arguments": ""}
     return begun
@@ -18864,37 +19033,39 @@ def begun_host_item(item: Item) -> Item:
 def message_host_item(item: Item, text: str) -> Item:
     """Return a message with one text; refusals are shown as well."""
     return {
-        **_shown_fields(item),
+        "status": "completed",
+        **shown_fields(item),
         "type": "message",
         "role": "assistant",
-        "status": item.get("status") or "completed",
         "content": [text_part("text", text)],
     }
 
 
 def reasoning_host_item(item: Item, seconds: int) -> Item:
     """Return reasoning with its texts as one part each, and its duration."""
-    shown = {**_shown_fields(item), "status": "completed", "duration": seconds}
+    shown = {**shown_fields(item), "status": "completed", "duration": seconds}
     for key in ("summary", "content"):
-        parts = [part for part in content_parts(item.get(key)) if part_text(part)]
-        if parts:
+        if item.get(key) is not None:
+            parts = [part for part in content_parts(item[key]) if part_text(part)]
             text = without_cards("\n\n".join(part_text(part) for part in parts))
-            shown[key] = [{**parts[0], "text": text}]
+            shown[key] = [{**parts[0], "text": text}] if parts else []
     return shown
 
 
-def _shown_fields(item: Item) -> Item:
-    """Return the fields of an item that the page and the host need."""
+def shown_fields(item: Item) -> Item:
+    """Return the texts of an item that the page and the host need."""
     # Open WebUI stores items as they come, and a shared chat shows the row to others. It
     # sends some fields of a server to the next model, which the page does not show
-    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4).
-    return {name: item[name] for name in _SHOWN_FIELDS if item.get(name) is not None}
+    # (`start_tag`, `reasoning_details`; utils/misc.py:541 of 0.12.4). A value of another
+    # type than they expect breaks the page, or each later question of the chat.
+    return {name: item[name] for name in _SHOWN_FIELDS if as_text(item.get(name))}
 
 
 _SHOWN_FIELDS = (
-    *("type", "id", "status", "role", "phase", "content", "summary"),
+    *("type", "id", "status", "role", "phase"),
     *("call_id", "name", "arguments", "input"),
 )
+INVISIBLE_TYPE = "openai_responses:end"
 _NOT_RUN = "Error: this was not run, because the answer was interrupted."
 
 _DELTA_TYPES: Mapping[str, str] = {
@@ -18968,6 +19139,13 @@ class OutputItems:
             self._open_calls.pop(call_id, None)
         elif is_call(item) and call_id not in self._answered:
             self._open_calls[call_id] = index
+
+    def hide(self, index: int) -> Chunk:
+        """Return the event after which the item at `index` is none."""
+        item = self.items[index]
+        self._open_calls.pop(item.get("call_id"), None)
+        end = {"type": INVISIBLE_TYPE, "id": f"end_{item.get('id')}"}
+        return self.end(index, end)
 
     def end(self, index: int, item: Item, said: Chunk | None = None) -> Chunk:
         """Return the event that replaces the item at `index`; `said` is as in `grow`."""
@@ -19045,10 +19223,11 @@ class OutputItems:
             yield self.update(index, status="failed")
         yield from self.add(output_host_item(event))
 
-    def break_off_calls(self) -> Chunks:
-        """Yield outputs for calls that a broken answer left open."""
-        for index in list(self._open_calls.values()):
-            yield from self.break_off(index, _NOT_RUN)
+    def break_off_calls(self, left: Set[object]) -> Chunks:
+        """Yield outputs for the calls that are open, but for those of the ids `left`."""
+        for call_id, index in list(self._open_calls.items()):
+            if call_id not in left:
+                yield from self.break_off(index, _NOT_RUN)
 
     def break_off(self, index: int, why: str) -> Chunks:
         """Yield the end of a call that got no output, and one that says why."""
@@ -19226,7 +19405,6 @@ _SAID_AS = {
 }
 """The fields of Chat Completions for the texts of deltas, by their kinds."""
 _COMPACTED = "This chat was compacted: from now on the model reads a summary of what came before."
-_INVISIBLE_TYPE = "openai_responses:end"
 _SHOWN_TYPES = frozenset({"message", "reasoning", *CALL_OUTPUTS})
 
 
@@ -19446,10 +19624,11 @@ class NativeRenderer:
         ending = event.ending
         if ending.can_continue and self._has_text and self._has_status_lines:
             self.advice = ending.message
-        if ending.is_failure:
-            # Open WebUI runs a call without an output, and calls the pipe again
-            # (utils/middleware.py:5544).
-            yield from self.output.break_off_calls()
+        # Open WebUI runs a call without an output, whatever its status, and calls the
+        # pipe again (utils/middleware.py:5544): those that the run leaves to it, but none
+        # that its server began and did not end.
+        left = {call["call_id"] for call in open_calls(event.output)}
+        yield from self.output.break_off_calls(left)
         marker = self._take_marker()
         if marker:
             yield from self.output.add_marker(marker)
@@ -19459,7 +19638,7 @@ class NativeRenderer:
             # In its older mode of tools Open WebUI takes code at the end for a request
             # to run it, and calls the pipe again, up to five times
             # (utils/middleware.py:6117). So something invisible is the end.
-            end = {"type": _INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
+            end = {"type": INVISIBLE_TYPE, "id": f"end_{last_item['id']}"}
             yield from self.output.add(end)
         yield from self._last_chunks(event)
         if ending.is_failure and not self.advice:
@@ -19581,21 +19760,27 @@ class NativeRenderer:
         seconds = (self._now() if end is None else end) - shown.began
         return reasoning_host_item(item, round(seconds))
 
+    def _give_up(self, shown: _ShownItem) -> Chunks:
+        """Yield the end of an item that is not kept; people keep a thought as they read it."""
+        begun = self.output.items[shown.host_index]
+        if shown.thought and shown.thought.texts:
+            read = {**begun, **shown.thought.fields()}
+            item = self._thought_item(shown, read)
+            yield self.output.end(shown.host_index, item)
+        elif not is_reasoning(begun) or begun["status"] == "in_progress":
+            yield self.output.hide(shown.host_index)
+
     def _end(self, event: ItemDone) -> Chunks:
-        """Yield the end of an item, or its other form; a failed thought frees its index."""
+        """Yield the end of an item, or its other form."""
         index = event.output_index
         shown = self._items[index]
         self._unfollowed.pop(index, None)
         shown.unshown_arguments = ""
+        if event.item == GIVEN_UP:
+            del self._items[index]
+            yield from self._give_up(shown)
+            return
         match item_type(event.item):
-            case _ if event.item == NO_THOUGHT:
-                # Of an attempt that failed: users keep what they have read of it.
-                del self._items[index]
-                begun = self.output.items[shown.host_index]
-                item = {"type": _INVISIBLE_TYPE, "id": f"end_{begun.get('id')}"}
-                if shown.thought and shown.thought.texts:
-                    read = {**begun, **shown.thought.fields()}
-                    item = self._thought_item(shown, read)
             case "message":
                 self._has_text = self._has_text or bool(event.shown.strip())
                 item = message_host_item(event.item, shown.marker + event.shown)
@@ -20249,11 +20434,7 @@ def _said(rows: JsonObject, question_id: str) -> list[tuple[str, str]]:
     return said
 
 
-_SENT_AS_CALLS = (
-    "function_call",
-    "function_call_output",
-    "open_webui:code_interpreter",
-)
+_SENT_AS_CALLS = ("function_call", "function_call_output", CODE_CARD)
 """What the host reads of an output besides its messages."""
 
 
@@ -20273,7 +20454,7 @@ def without_unseen_words(
     for _, row in walk_branch(rows, tip):
         if row.get("role") == "assistant":
             output = row.get("output")
-            is_shown = not output or any(map(_is_text_item, content_parts(output)))
+            is_shown = not output or any(map(host_text, content_parts(output)))
             (shown if is_shown else unseen).add(_plain_text(row.get("content")))
     unseen -= {*shown, ""}
     return [
@@ -20283,16 +20464,15 @@ def without_unseen_words(
     ]
 
 
-def _is_text_item(item: JsonObject) -> bool:
-    """Say whether the host reads a text from an item of an output."""
-    if item.get("type") == "open_webui:code_interpreter":
-        return True
+def host_text(item: JsonObject) -> str:
+    """Return what the host puts into the text of a later turn for a message or code."""
+    if item.get("type") == CODE_CARD:
+        return code_text(as_text(item.get("code")))
     if item.get("type") != "message":
-        return False
-    return any(
-        part.get("type") == "output_text" and part.get("text")
-        for part in content_parts(item.get("content"))
-    )
+        return ""
+    parts = content_parts(item.get("content"))
+    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
+    return "".join(as_text(text) for text in texts)
 
 
 def mark_old_answers(parts: Sequence[ChatPart], rows: JsonObject) -> list[ChatPart]:
@@ -21690,18 +21870,24 @@ class _SearchHostItem(_HostedItem):
 
 def _search_host_item(item: Item) -> Item:
     """Return a search without results and sources: the host would store them in vain."""
-    shown = {
-        name: value
-        for name, value in item.items()
-        if name != "results" and value is not None
-    }
+    shown = shown_fields(item)
+    queries = search_queries(item)
     action = item.get("action")
     if isinstance(action, dict):
-        done = {name: value for name, value in action.items() if name != "sources"}
-        if isinstance(done.get("url"), str):
-            done["url"] = strip_tracking(done["url"])
+        done: Item = {
+            name: strip_tracking(action[name])
+            for name in _FIELDS_OF_ACTION
+            if as_text(action.get(name))
+        }
+        if "queries" in action:
+            done["queries"] = queries
         shown["action"] = done
+    elif queries:
+        shown["queries"] = queries
     return shown
+
+
+_FIELDS_OF_ACTION = ("type", "query", "url", "pattern")
 
 
 _UNKNOWN_OUTCOME = (
@@ -22748,8 +22934,8 @@ def drop_repeated_context(
     compaction, after the answers that are `compacted`, replaces the earlier text.
     """
     # The texts of earlier questions around which the host put something, as sent. The
-    # last question of the row is the one that is asked: an answer that is continued was
-    # sent with it before.
+    # last question of the row is the one that is asked. An answer to it that is replaced
+    # may have compacted the chat: that compaction is gone.
     earlier_texts: list[str] = []
     for question, stored in _stored_questions(parts)[:-1]:
         before_it = sent.get(stored.answer_id, _NOTHING).injected
@@ -23000,8 +23186,7 @@ def parse_output_records(stored: Mapping[str, OutputRecord]) -> dict[str, Any]:
             value.setdefault("message_id", message_id)
             names = ("payload", "shown", "signature")
             wire = {name: value.pop(name) for name in names if name in value}
-            if wire:
-                value["items"] = {key.removeprefix(message_key(_RECORD_ID)): wire}
+            value["items"] = {key.removeprefix(message_key(_RECORD_ID)): wire}
         values[key] = value
     return values
 
@@ -23183,7 +23368,7 @@ class _PlaceFinder:
             return
         elif item.get("type") == COMMENTARY_TYPE:
             self.by_id[_item_id(item)] = self._place
-        elif _host_text(item):
+        elif host_text(item):
             start, end = _find_text(self._answer, self._place, item)
             self._place = end
             if start is not None:
@@ -23200,7 +23385,7 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    text = _host_text(item)
+    text = host_text(item)
     number, offset = place
     whole = _part_text(answer, number)
     if offset and offset == len(whole):
@@ -23243,17 +23428,6 @@ def _part_text(answer: Sequence[ChatPart], number: int) -> str:
     return part.text if isinstance(part, AssistantText) else ""
 
 
-def _host_text(item: Item) -> str:
-    """Return what the host puts into the text of a later turn for a message or code."""
-    if item.get("type") == CODE_CARD:
-        return code_text(as_text(item.get("code")))
-    if item.get("type") != "message":
-        return ""
-    parts = content_parts(item.get("content"))
-    texts = [part.get("text") for part in parts if part.get("type") == "output_text"]
-    return "".join(as_text(text) for text in texts)
-
-
 def _item_id(item: Item) -> str:
     return str(item.get("id") or "")
 
@@ -23292,9 +23466,9 @@ def stored_image_ids(
     """Return the ids of the stored images in the answers of a chat."""
     file_ids: dict[str, list[str]] = {}
     for ulid, record in records.items():
-        images = [item for item in record.payload if is_stored_image(item)]
-        if images:
-            file_ids[ulid] = [image["stored"] for image in images]
+        ids = [item["stored"] for item in record.payload if is_stored_image(item)]
+        if ids:
+            file_ids[ulid] = ids
     if not file_ids:  # the texts need not be searched
         return []
     ulids: set[str] = set()
@@ -23480,6 +23654,10 @@ class Recorder:
                 self._plain[event.output_index] = replay_items(event.item)
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
+                if event.item == GIVEN_UP:
+                    self._plain.pop(event.output_index, None)
+                    # The next attempt may have another item in the place of a thought.
+                    self._ended.discard(event.output_index)
             case ToolOutput():
                 self._made_calls.add(event.item["call_id"])
                 self._open_calls.discard(event.item["call_id"])
@@ -26271,6 +26449,7 @@ class _MergedCalls:
                 if event.item.get("name"):
                     # Some servers name a call at its end only.
                     self._indexes[str(event.item.get("call_id"))] = event.output_index
+                    self._dropped.discard(event.output_index)
                     return [ItemAdded(event.output_index, event.item), event]
                 return []
         return [] if event.output_index in self._dropped else [event]
@@ -26427,6 +26606,39 @@ def answer_text(text: str) -> str:
     return "".join(span.text for span in spans if not span.is_thought).lstrip()
 
 
+def answer_place_finder(text: str) -> Callable[[int], int]:
+    """Return what finds a place of a text again in its answer, without its thoughts."""
+    answer = answer_text(text)
+    if answer == text:
+        return lambda place: place
+    starts: list[int] = []
+    ends: list[int] = []
+    befores: list[int] = []
+    """Of each piece outside of think tags: where it begins and ends, and how many
+    characters the pieces before it have."""
+    start = before = 0
+    is_thought = False
+    for tag in chain(_TAG.finditer(text), [None]):
+        end = tag.start() if tag else len(text)
+        if not is_thought:
+            starts.append(start)
+            ends.append(end)
+            befores.append(before)
+            before += end - start
+        if tag:
+            start = tag.end()
+            is_thought = not tag[1]
+    blank = before - len(answer)
+
+    def find(place: int) -> int:
+        """Return the place in the answer; that of a thought is where the answer goes on."""
+        piece = bisect(starts, place) - 1
+        inside = min(place, ends[piece]) - starts[piece]
+        return max(0, befores[piece] + inside - blank)
+
+    return find
+
+
 # --------------------------------------------------------------------------------------
 # strategies.thoughts
 #
@@ -26468,8 +26680,8 @@ class IntermediateTexts:
         self._are_shown = are_shown
         self._may_call = False
         """Whether the model may call tools in the current round."""
-        self._has_called = False
-        """Whether it has."""
+        self._calls = set[int]()
+        """The indexes of its calls."""
         self._has_answer = False
         """Whether a message of the current round is known to be the answer."""
         self._held: dict[int, list[RunEvent]] = {}
@@ -26481,7 +26693,7 @@ class IntermediateTexts:
     def begin_round(self, *, may_call: bool) -> None:
         """Prepare for another answer of the model."""
         self._may_call = may_call
-        self._has_called = False
+        self._calls = set()
         self._has_answer = False
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
@@ -26490,7 +26702,7 @@ class IntermediateTexts:
             return [event]
         match event:
             case ItemAdded() if is_call(event.item):
-                self._has_called = True
+                self._calls.add(event.output_index)
                 return [*self._hide(self._held), event]
             case ItemAdded() if event.item.get("phase") == "final_answer":
                 self._has_answer = True
@@ -26502,6 +26714,8 @@ class IntermediateTexts:
                 hidden = {id(item) for item in self._hidden}
                 output = [item for item in event.output if id(item) not in hidden]
                 return [*rest, event._replace(output=tuple(output))]
+            case ItemDone(item=item) if item == GIVEN_UP:
+                self._calls.discard(event.output_index)
             case ItemDone() if event.output_index in self._hidden_indexes:
                 self._hidden.append(event.item)  # it went on, and ends again
                 return [HiddenMessage(event.output_index, event.item)]
@@ -26539,7 +26753,7 @@ class IntermediateTexts:
         released: list[RunEvent] = []
         for index, events in list(self._held.items()):
             is_step = _is_commentary_message(events) and self._has_answer
-            if self._has_called or is_step:
+            if self._calls or is_step:
                 released += self._hide([index])
             else:
                 released += events
@@ -26609,8 +26823,8 @@ class ShownThoughts:
         self._keeps_messages = keeps_messages
         self._steps_as_thoughts = are_shown and not keeps_messages
         self._last_index = 0
-        self._has_called = False
-        """Whether the current response calls a tool."""
+        self._calls = set[int]()
+        """The indexes of the calls of the current response."""
         self._has_words = False
         """Whether the current response brought text that users read."""
         self._messages: dict[int, _Message] = {}
@@ -26628,7 +26842,7 @@ class ShownThoughts:
         A call may be shown after its response, when the user was asked about it.
         """
         self._messages = {}
-        self._has_called = False
+        self._calls = set()
         self._has_words = False
 
     def feed(self, event: CitedEvent) -> list[CitedEvent]:
@@ -26648,6 +26862,9 @@ class ShownThoughts:
                     shown += [*_begin_message(message), event]
             case ItemDone() if event.output_index in self._open:
                 shown += self._end(event)
+            case ItemDone(item=item) if item == GIVEN_UP:
+                self._calls.discard(event.output_index)
+                shown.append(event)
             case ResponseDone() | RunDone():
                 shown += [*self._end_response(), event]
                 if self._keeps_messages:  # calls are shown within their response
@@ -26676,13 +26893,16 @@ class ShownThoughts:
             for message in self._open.values():
                 shown += _begin_message(message)
         if item_type(event.item) == "message":
-            is_step = self._has_called or is_commentary(event.item)
+            is_step = bool(self._calls) or is_commentary(event.item)
             message = _Message(event, is_step=is_step and self._steps_as_thoughts)
             self._messages[event.output_index] = message
             self._open[event.output_index] = message
             return shown
-        if is_call(event.item) and not self._has_called:
-            self._has_called = True
+        if not is_call(event.item):
+            return [*shown, event]
+        is_first = not self._calls
+        self._calls.add(event.output_index)
+        if is_first:
             if self._steps_as_thoughts:
                 shown += self._show_as_thoughts()
             if self._are_shown and not self._has_words:
@@ -26741,7 +26961,7 @@ class ShownThoughts:
                 shown += _begin_message(message)
             self._answers[index] = "".join(message.texts)
         messages = list(self._messages.items())
-        if messages and not self._has_called:
+        if messages and not self._calls:
             index, last = messages[-1]
             text = answer_text(message_text(last.ended or {})).strip()
             is_missing = all(message.is_step for _, message in messages)
@@ -26885,9 +27105,8 @@ def _answer_part(part: Item) -> Item:
     text = as_text(part.get("text"))
     if not text:
         return part
-    # A place moves by the characters of the thoughts before it.
     answer = {**part, "text": answer_text(text)}
-    return move_annotations(answer, lambda place: len(answer_text(text[:place])))
+    return move_annotations(answer, answer_place_finder(text))
 
 
 def read_answer_text(output: Iterable[Item]) -> str:
@@ -27521,6 +27740,20 @@ def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
     """
     chat = {"input": (), "instructions": None, "repairs": ()}
     return sent.model_copy(update=chat) == other.model_copy(update=chat)
+
+
+def known_repairs(
+    memory: RepairMemory, endpoint: Endpoint, model: str, user_id: str
+) -> tuple[Repair, ...]:
+    """Return what requests to a model need, by earlier refusals.
+
+    Many bridges to Chat Completions take an image in the result of a tool for text: they
+    refuse nothing, the model sees nothing, and a photo takes a million tokens
+    (QuantumNous/new-api 7498, jundot/omlx 2989). No server takes one in a message so.
+    """
+    learned = memory.repairs(repair_scope(endpoint, model, user_id))
+    given = () if endpoint.serves_openai else (TextOutputs(keeps_files=True),)
+    return tuple(dict.fromkeys((*given, *learned)))
 
 
 def repair_scope(endpoint: Endpoint, model: str, user_id: str) -> RepairScope:
@@ -29476,8 +29709,8 @@ async def wait_for_database(chat_id: str) -> None:
 def stores_approvals() -> bool:
     """Say whether the host asks for approvals at its cards, and stores the questions.
 
-    0.11.4 has such cards as well, but loses the results of the calls that were approved
-    (docs/reference/open-webui.md, "Approvals").
+    0.11.4 has such cards as well, but loses the results of the calls that were approved;
+    0.12.0 and 0.12.1 lack one of the functions (docs/reference/open-webui.md, "Approvals").
     """
     try:
         host_name("utils.tool_approval", "complete_tool_call")
@@ -30132,23 +30365,47 @@ class Caller(ChatCaller):
 
 
 def read_caller(
-    body: JsonObject, user: JsonObject, metadata: JsonObject, task: str | None
+    body: JsonObject,
+    user: JsonObject,
+    metadata: JsonObject,
+    task: str | None,
+    tools: Collection[str] = (),
 ) -> Caller:
-    """Return the caller from what the host passes to `pipe()`."""
+    """Return the caller from what the host passes to `pipe()`.
+
+    Another function in a chat that offers others than the chat's `tools` is a program:
+    it has to get their calls (Haervwe's planner passes the chat's metadata on).
+    """
     name = str(task or "")
-    message_id = str(metadata.get("message_id") or "")
+    host_model = str(body.get("model") or "")
+    is_for_program = is_program(name)
+    if not name and not is_chats_model(host_model, metadata):
+        for tool in content_parts(body.get("tools")):
+            own = as_text(as_mapping(tool.get("function") or tool).get("name"))
+            is_for_program = is_for_program or bool(own and own not in tools)
     return Caller(
-        host_model=str(body.get("model") or ""),
+        host_model=host_model,
         user_id=str(user.get("id") or ""),
         chat_id=str(metadata.get("chat_id") or ""),
-        message_id="" if is_program(name) else message_id,
-        task="" if is_program(name) else name,
+        message_id="" if is_for_program else str(metadata.get("message_id") or ""),
+        task="" if is_for_program else name,
         streams=bool(body.get("stream")),
         is_admin=user.get("role") == "admin",
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=uses_older_calls(body),
         wants_format=wants_format(body),
     )
+
+
+def is_chats_model(host_model: str, metadata: JsonObject) -> bool:
+    """Say whether the chat asks this model; else another function in it does.
+
+    In a chat with several models the metadata name the first (main.py:1831 of 0.12.4).
+    """
+    model = as_mapping(metadata.get("model"))
+    base = value_at(model, "info", "base_model_id")
+    chosen = metadata.get("selected_model_id")  # of an arena
+    return not model or host_model in (model.get("id"), base, chosen)
 
 
 _MAX_REASONS = 50
@@ -32013,8 +32270,8 @@ def is_as_configured(prepared: Prepared) -> bool:
 
 def learned_repairs(call: Call, model: str) -> tuple[Repair, ...]:
     """Return what earlier refusals showed of a model."""
-    scope = repair_scope(call.endpoint, model, call.caller.user_id)
-    return call.memory.repairs.repairs(scope)
+    memory = call.memory.repairs
+    return known_repairs(memory, call.endpoint, model, call.caller.user_id)
 
 
 # --------------------------------------------------------------------------------------
@@ -32262,7 +32519,7 @@ async def call_server(function: HostFunction, params: JsonObject) -> Any:
 #
 # Asks users for approval of calls: at the host's cards, or in its dialog.
 #
-# From 0.12 on the host can ask itself. It stores the question with the chat, so that it
+# From 0.12.2 on the host can ask itself. It stores the question with the chat, so that it
 # is answered after a reload or from another device; then it makes the call and calls the
 # pipe again. It is left to ask where its answer is enough, and its card shows all that
 # will run (`HostQuestions`). The dialog is for all others, and asks once about several
@@ -32880,13 +33137,9 @@ def _has_questions_of_host(call: Call) -> bool:
     metadata = call.host.metadata
     if metadata.get("automation_id") or metadata.get("internal"):
         return False
-    # Another function in the chat may ask with the chat's metadata. It reads the text
-    # alone, and would lose a call that is left open. In a chat with several models the
-    # metadata name the first (main.py:1831 of 0.12.4); a dialog asks for the others.
-    model = as_mapping(metadata.get("model"))
-    base = value_at(model, "info", "base_model_id")
-    chosen = metadata.get("selected_model_id")  # of an arena
-    if model and call.caller.host_model not in (model.get("id"), base, chosen):
+    # Another function in the chat reads the text alone, and would lose a call that is
+    # left open. A dialog asks for it, and for all but the first of several models.
+    if not is_chats_model(call.caller.host_model, metadata):
         return False
     return call.caller.may_have_row and call.caller.streams and stores_approvals()
 
@@ -33900,7 +34153,6 @@ class WaitingLines:
 
     async def aclose(self) -> None:
         """Hide what is still shown, as after a stop."""
-        self._since = _NEVER
         if self._timer:
             self._timer.cancel()
         if self._is_shown:
@@ -33984,7 +34236,6 @@ def itemize(
     """
     # Without what the server itself says of the cost: that cannot be taken apart.
     priced = [usage._replace(cost=None) for usage in usages]
-    plain = [usage._replace(searches=None, images=None) for usage in priced]
     in_files = [item for item in output if maker_of(item).type == "file_search"]
     searches = [*in_files, *filter(is_billed_search, output)]
     images = [item for item in output if is_image_call(item)]
@@ -34012,25 +34263,20 @@ def itemize(
         cost = prepared.cost_of(usages, output)
         return _millionths(cost.dollars if cost else None)
 
-    tokens = money(plain)
-    silent = money([usage._replace(output=0) for usage in plain])
+    all_parts = money(priced)
+    silent = money([usage._replace(output=0) for usage in priced])
     answers_alone = money(
         [
             usage._replace(output=max(0, usage.output - given.reasoning))
-            for usage, given in zip(plain, usages, strict=True)
+            for usage, given in zip(priced, usages, strict=True)
         ]
     )
-    uncached = money(
-        [
-            usage._replace(cached=0, cache_writes=0, cache_writes_12h=0)
-            for usage in plain
-        ]
-    )
+    uncached = money([usage._replace(cached=0, cache_writes=0) for usage in priced])
     return bought._replace(
         itemized=len(usages),
         itemized_money=_millionths(whole.dollars),
-        saved=uncached - tokens,
-        reasoning_money=tokens - answers_alone,
+        saved=uncached - all_parts,
+        reasoning_money=all_parts - answers_alone,
         answer_money=answers_alone - silent,
         search_money=money(
             [Usage(searches=usage.searches) for usage in usages], searches
@@ -35433,7 +35679,8 @@ class Pipe:
         except Exception as error:  # the host would show the database's own words
             fault = error
         config = read_config(self.valves, user, permitted, body)
-        caller = read_caller(body, user, metadata, __task__)
+        tools = __tools__ or {}
+        caller = read_caller(body, user, metadata, __task__, tools)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
         call = ArrivedCall(
@@ -35448,7 +35695,7 @@ class Pipe:
                 keeps_all=config.shows_log,
             ),
             host=HostContext(
-                tools=__tools__ or {},
+                tools=tools,
                 request=__request__,
                 user=user,
                 metadata=metadata,
@@ -35520,7 +35767,10 @@ class Pipe:
             stored.cancel()
         shows_log = call.config.shows_log and caller.reads_reasons
         if failed and shows_log and caller.has_page:
-            yield source_chunk("Log of this answer", call.log.text())
+            # The page draws Markdown there, and servers and tools write in the log.
+            yield source_chunk(
+                "Log of this answer", code_block(call.log.text(), "text")
+            )
         if not has_waited:
             await _wait_to_store(caller)
 

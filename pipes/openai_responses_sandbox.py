@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.9.0
+version: 1.10.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -213,6 +213,7 @@ def parse_string_map(text: str) -> Mapping[str, str] | None:
 
 def clamp_number(value: object, least: int, most: int, default: int) -> int:
     """Return a number within its limits; anything else is the default."""
+    value = int(value) if isinstance(value, bool) else value  # 1, as pydantic reads it
     try:
         number = float(str(value).strip())
         clamped = min(max(number, least), most)
@@ -601,7 +602,7 @@ class ResponsesError(Exception):
     depends on whether the answer has begun."""
     failure: Failure | None = None
     """Why the request may be sent again; None if it may not."""
-    is_final = False
+    ends_response = False
     """Whether nothing more of the response is read."""
     was_sent = False
     """Whether the server may be working on the request."""
@@ -674,8 +675,8 @@ class TimedOut(ResponsesError):
     def __init__(self, kind: TimeoutKind) -> None:
         super().__init__("The model's server did not answer in time. Try again.")
         self.ending = (kind, "")
-        self.is_final = kind == "total_timeout"
-        self.failure = None if self.is_final else Failure()
+        self.ends_response = kind == "total_timeout"
+        self.failure = None if self.ends_response else Failure()
 
 
 class ResponseLost(ResponsesError):
@@ -694,7 +695,7 @@ class AnswerTooLarge(ResponsesError):
     """The answer is larger than what is accepted."""
 
     ending = ("malformed", "too_large")
-    is_final = True
+    ends_response = True
 
     def __init__(self) -> None:
         super().__init__("The model's server sent more data than is accepted.")
@@ -756,19 +757,9 @@ def read_api_error(wire: object) -> ApiError:
 
     A gateway may hold the API's own body as a text.
     """
-    fields = _error_fields(wire)
+    fields = _without_words_in_front(_error_fields(wire))
     metadata = as_mapping(fields.get("metadata"))
-    message = ""
-    for key in _KEYS_OF_WORDS:
-        message = message or as_text(fields.get(key))
-    front = _WORDS_IN_FRONT.match(message)
-    if front:
-        message = message[front.end() :]
-        own = fields.get("type")
-        own = None if own == "proxy_error" or own in CODES_FOR_ANYTHING else own
-        fields = {**fields, "type": own}
-        if as_text(fields.get("code")).startswith("cc_switch_"):  # that there is none
-            fields["code"] = None if own else front[1]
+    message = fields["message"]
 
     # OpenRouter has the API's body as a text in `metadata.raw` (tailcallhq/forgecode
     # 892), Vercel's gateway in a value that it could not read (vercel/ai 18303), LiteLLM
@@ -776,7 +767,8 @@ def read_api_error(wire: object) -> ApiError:
     # the API's may quote what looks like a body.
     raw = as_text(metadata.get("raw") or value_at(fields, "value", "error_message"))
     if message == _REFUSED_BY_OPENROUTER:  # `metadata` is next to the error
-        raw = as_text(value_at(as_mapping(wire), "metadata", "raw"))
+        raw = as_text(value_at(wire, "metadata", "raw"))
+    raw = raw[:_MAX_READ_WORDS]
     param = _read_error_word(fields.get("param"))
     reset = _read_reset(fields, as_mapping(metadata.get("headers")))
     inner = None if param else _inner_error(raw) or _inner_error(message)
@@ -795,13 +787,13 @@ def read_api_error(wire: object) -> ApiError:
 
     # The more exact type is OpenRouter's (guides "Errors and Debugging" and, of the
     # Responses API, "Error Handling").
-    exact = metadata.get("error_type") or as_mapping(wire).get("error_type")
+    exact = metadata.get("error_type") or value_at(wire, "error_type")
     kind = _read_error_word(fields.get("type")) or as_text(exact) or None
     misalignment = as_mapping(fields.get("misalignment"))
     limit = _LIMIT_IN_WORDS.match(message)
     named = NUMBER_AFTER_DOT.sub(r"[\1]", param)
     own_code = _read_code(fields, message, kind, as_text(exact))
-    if kind in CODES_FOR_ANYTHING and _REFUSED_STATUS.fullmatch(own_code or ""):
+    if kind in CODES_FOR_ANYTHING and re.fullmatch("4[0-9]{2}", own_code or ""):
         kind = None  # of the gateway: the status is that of the server behind it
     return ApiError(
         code=own_code,
@@ -819,7 +811,8 @@ def read_api_error(wire: object) -> ApiError:
     )
 
 
-_REFUSED_STATUS = re.compile("4[0-9]{2}")
+_MAX_READ_WORDS = 1024 * 1024
+"""Characters that are read, as of a refusal. An event of a stream may have many more."""
 _WORDS_IN_FRONT = re.compile(
     r"CC Switch local proxy failed while handling .{1,400}?"
     r"(?:; upstream_status: HTTP ([45]\d{2}))?; cause: "
@@ -827,6 +820,25 @@ _WORDS_IN_FRONT = re.compile(
 )
 """What CC Switch and OpenCode's gateway write in front of a server's words
 (farion1231/cc-switch 7261, anomalyco/opencode 43187)."""
+
+
+def _without_words_in_front(fields: JsonObject) -> JsonObject:
+    """Return the fields of an error, with a server's own words as the `message`."""
+    message = ""
+    for key in _KEYS_OF_WORDS:
+        message = message or as_text(fields.get(key))[:_MAX_READ_WORDS]
+    front = _WORDS_IN_FRONT.match(message)
+    if front is None:
+        return {**fields, "message": message}
+    kind = fields.get("type")
+    if kind == "proxy_error" or kind in CODES_FOR_ANYTHING:
+        kind = None
+    code = fields.get("code")
+    if as_text(code).startswith("cc_switch_"):  # the server's error has none
+        code = None if kind else front[1]
+    return {**fields, "message": message[front.end() :], "type": kind, "code": code}
+
+
 _LIMIT_IN_WORDS = re.compile(
     r"(?:(?:unsupported|unknown|unrecognized) (?:request )?"
     r"(?:parameter|argument|field)s?(?:\(s\))?:? "
@@ -1177,13 +1189,14 @@ def _inner_error(text: str) -> ApiError | None:
     except (ValueError, RecursionError):
         body = _read_printed(text[begin : begin + _MAX_PRINTED])
     told = _PRINTED_STATUS.search(text[:begin])
-    inner = as_mapping(body).get("error")
+    fields = as_mapping(body)
+    inner = fields.get("error")
     # The package for Go prints the error without a body; FastAPI has another name; xAI has
     # its code next to its words.
-    is_bare = inner is None and (told or as_mapping(body).get("detail"))
-    has_code = isinstance(inner, str) and as_text(as_mapping(body).get("code"))
+    is_bare = inner is None and (told or fields.get("detail"))
+    has_code = isinstance(inner, str) and as_text(fields.get("code"))
     if is_bare or has_code:
-        inner = body
+        inner = fields
     if not isinstance(inner, Mapping) or is_too_deep(body):
         return None
     error = read_api_error(inner)
@@ -1280,100 +1293,95 @@ _MAX_ENDS = 3
 
 
 _MAX_FILE_NAME = 200
-"""Characters of a foreign name that are read; file systems of hosts take 255 bytes."""
+"""Characters of a foreign name that are read."""
 _MAX_ENDING = 20
+_MAX_BYTES = 200
+"""Of a stored name: the host puts 37 in front, and its file system takes 255."""
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
-INERT_TYPES = MappingProxyType(
-    {
-        # Images, without SVG, which runs scripts.
-        "avif": "image/avif",
-        "bmp": "image/bmp",
-        "gif": "image/gif",
-        "heic": "image/heic",
-        "ico": "image/x-icon",
-        "jpeg": "image/jpeg",
-        "jpg": "image/jpeg",
-        "png": "image/png",
-        "tif": "image/tiff",
-        "tiff": "image/tiff",
-        "webp": "image/webp",
-        # Sound and video.
-        "flac": "audio/flac",
-        "m4a": "audio/mp4",
-        "mp3": "audio/mpeg",
-        "mp4": "video/mp4",
-        "ogg": "audio/ogg",
-        "wav": "audio/wav",
-        "webm": "video/webm",
-        # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
-        "doc": "application/msword",
-        "docx": f"{_OFFICE}.wordprocessingml.document",
-        "epub": "application/epub+zip",
-        "odp": "application/vnd.oasis.opendocument.presentation",
-        "ods": "application/vnd.oasis.opendocument.spreadsheet",
-        "odt": "application/vnd.oasis.opendocument.text",
-        "pdf": "application/pdf",
-        "ppt": "application/vnd.ms-powerpoint",
-        "pptx": f"{_OFFICE}.presentationml.presentation",
-        "rtf": "application/rtf",
-        "xls": "application/vnd.ms-excel",
-        "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
-        # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
-        "csv": "text/csv",
-        "geojson": "application/geo+json",
-        "ics": "text/calendar",
-        "ipynb": "application/x-ipynb+json",
-        "json": "application/json",
-        "jsonl": "application/jsonl",
-        "log": "text/plain",
-        "md": "text/markdown",
-        "py": "text/x-python",
-        "sql": "application/sql",
-        "tex": "application/x-tex",
-        "toml": "application/toml",
-        "tsv": "text/tab-separated-values",
-        "txt": "text/plain",
-        "yaml": "application/yaml",
-        "yml": "application/yaml",
-        # Data and archives, which are only downloaded.
-        "7z": "application/x-7z-compressed",
-        "arrow": "application/vnd.apache.arrow.file",
-        "bin": "application/octet-stream",
-        "db": "application/vnd.sqlite3",
-        "feather": "application/vnd.apache.arrow.file",
-        "h5": "application/x-hdf5",
-        "npy": "application/octet-stream",
-        "npz": "application/octet-stream",
-        "parquet": "application/vnd.apache.parquet",
-        "pkl": "application/octet-stream",
-        "sqlite": "application/vnd.sqlite3",
-        "stl": "model/stl",
-        "tar": "application/x-tar",
-        "tgz": "application/gzip",
-        "zip": "application/zip",
-    }
-)
+INERT_TYPES: Mapping[str, str] = {
+    # Images, without SVG, which runs scripts.
+    "avif": "image/avif",
+    "bmp": "image/bmp",
+    "gif": "image/gif",
+    "heic": "image/heic",
+    "ico": "image/x-icon",
+    "jpeg": "image/jpeg",
+    "jpg": "image/jpeg",
+    "png": "image/png",
+    "tif": "image/tiff",
+    "tiff": "image/tiff",
+    "webp": "image/webp",
+    # Sound and video.
+    "flac": "audio/flac",
+    "m4a": "audio/mp4",
+    "mp3": "audio/mpeg",
+    "mp4": "video/mp4",
+    "ogg": "audio/ogg",
+    "wav": "audio/wav",
+    "webm": "video/webm",
+    # Documents. Viewers of browsers keep a PDF's scripts out of the page's origin.
+    "doc": "application/msword",
+    "docx": f"{_OFFICE}.wordprocessingml.document",
+    "epub": "application/epub+zip",
+    "odp": "application/vnd.oasis.opendocument.presentation",
+    "ods": "application/vnd.oasis.opendocument.spreadsheet",
+    "odt": "application/vnd.oasis.opendocument.text",
+    "pdf": "application/pdf",
+    "ppt": "application/vnd.ms-powerpoint",
+    "pptx": f"{_OFFICE}.presentationml.presentation",
+    "rtf": "application/rtf",
+    "xls": "application/vnd.ms-excel",
+    "xlsx": f"{_OFFICE}.spreadsheetml.sheet",
+    # Texts. A browser shows them as they are; `js` and `css` are parts of pages.
+    "csv": "text/csv",
+    "geojson": "application/geo+json",
+    "ics": "text/calendar",
+    "ipynb": "application/x-ipynb+json",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "log": "text/plain",
+    "md": "text/markdown",
+    "py": "text/x-python",
+    "sql": "application/sql",
+    "tex": "application/x-tex",
+    "toml": "application/toml",
+    "tsv": "text/tab-separated-values",
+    "txt": "text/plain",
+    "yaml": "application/yaml",
+    "yml": "application/yaml",
+    # Data and archives, which are only downloaded.
+    "7z": "application/x-7z-compressed",
+    "arrow": "application/vnd.apache.arrow.file",
+    "bin": "application/octet-stream",
+    "db": "application/vnd.sqlite3",
+    "feather": "application/vnd.apache.arrow.file",
+    "h5": "application/x-hdf5",
+    "npy": "application/octet-stream",
+    "npz": "application/octet-stream",
+    "parquet": "application/vnd.apache.parquet",
+    "pkl": "application/octet-stream",
+    "sqlite": "application/vnd.sqlite3",
+    "stl": "model/stl",
+    "tar": "application/x-tar",
+    "tgz": "application/gzip",
+    "zip": "application/zip",
+}
 """The endings that a browser runs nothing of, with their types."""
 
-_COMPRESSED_TYPES = MappingProxyType(
-    {
-        "bz2": "application/x-bzip2",
-        "gz": "application/gzip",
-        "xz": "application/x-xz",
-    }
-)
-"""Endings that `mimetypes` looks past: it gives the type of the ending before them.
-"""
+_COMPRESSED_TYPES: Mapping[str, str] = {
+    "bz2": "application/x-bzip2",
+    "gz": "application/gzip",
+    "xz": "application/x-xz",
+}
+"""Endings that `mimetypes` looks past: the type is that of the ending before."""
 
-_IMAGE_ENDINGS = MappingProxyType(
-    {
-        "image/gif": "gif",
-        "image/jpeg": "jpg",
-        "image/png": "png",
-        "image/webp": "webp",
-    }
-)
+_IMAGE_ENDINGS: Mapping[str, str] = {
+    "image/gif": "gif",
+    "image/jpeg": "jpg",
+    "image/png": "png",
+    "image/webp": "webp",
+}
 """The ending of each type of image that models and their tools generate."""
 
 _UNFIT = re.compile(
@@ -1403,6 +1411,10 @@ def stored_name(name: str) -> tuple[str, str]:
     """
     base = shorten_name(name.replace("\\", "/").rpartition("/")[2]) or "file"
     base = _UNFIT.sub("_", base)
+    surplus = len(base.encode()) - _MAX_BYTES
+    if surplus > 0:  # letters may have four bytes
+        head = base[:-_MAX_ENDING].encode()[:-surplus].decode(errors="ignore")
+        base = head + base[-_MAX_ENDING:]
     stem, _, ending = base.lower().rpartition(".")
     if stem and ending in INERT_TYPES:
         return base, INERT_TYPES[ending]
