@@ -122,6 +122,7 @@ async def test_files_go_into_the_sandbox_and_come_out_of_it(
         await attach(admin, "secret.csv", CSV, "text/csv", process=False),
     ]
     valves = {"OPEN_WEBUI_URL": admin.url, "OPEN_WEBUI_API_KEY": member.token}
+    valves["COMPATIBILITY"] = "openai"  # elsewhere images follow the results
     async with agent_valves_changed(agents, **valves):
         code = {"code": READING}
         turn = await used(tab, "python_execute", code, files=files)
