@@ -1,4 +1,4 @@
-"""A request is sent again until something of its answer was shown, and never after."""
+"""A request is sent again until words of its answer were shown, and never after."""
 
 import asyncio
 import json
