@@ -101,7 +101,6 @@ from openai_responses.json_input import (
     JsonObject,
     as_mapping,
     as_text,
-    load_json,
     parse_json_object,
 )
 from openai_responses.loop.events import (
@@ -926,33 +925,35 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Models of open weights write line ends into texts as they are, where
-    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
-    host or at a client, would find no arguments in them.
+    object twice. Models write line ends into texts as they are, where JSON wants them
+    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
+    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975). Whoever
+    makes the call, here, in the host or at a client, would find no arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
-    if not is_call(item):
+    if not (is_call(item) and text) or parse_json_object(text) is not None:
         return item
     with suppress(ValueError, RecursionError):
-        if text.startswith('"'):
-            inner = load_json(text)
-            if parse_json_object(inner) is not None:
-                return {**item, "arguments": inner}
-        elif _NEXT_OBJECT.search(text):
-            first, end = json.JSONDecoder().raw_decode(text)
-            last = parse_json_object(text[end:])
-            if last is not None and first in ({}, last):
-                return {**item, "arguments": text[end:].strip()}
-        elif _CONTROL.search(text) and parse_json_object(text) is None:
-            value = json.loads(text, strict=False)
-            escaped = json.dumps(value, ensure_ascii=False)
-            if parse_json_object(escaped) is not None:
-                return {**item, "arguments": escaped}
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        rest = text[end:].strip()
+        last = parse_json_object(rest)
+        if isinstance(value, str) and not rest:
+            plain = value
+        elif last is not None and value in ({}, last):
+            plain = rest
+        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
+            plain = text[:end]
+            if parse_json_object(plain) is None:
+                plain = json.dumps(value, ensure_ascii=False)
+        else:
+            return item
+        if parse_json_object(plain) is not None:
+            return {**item, "arguments": plain}
     return item
 
 
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_NEXT_OBJECT = re.compile(r"\}\s*\{")
+_MORE_JSON = re.compile(r'["{]')
+"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:

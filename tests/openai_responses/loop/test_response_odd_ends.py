@@ -609,11 +609,16 @@ def test_name_of_a_call_is_read_without_marks_of_the_model(
         ('{"a": "}{"}', '{"a": "}{"}'),
         ('{}{"a"', '{}{"a"'),
         ("[" * 5000 + "}{", "[" * 5000 + "}{"),
+        ('{"a": 1}<|call|>', '{"a": 1}'),
+        ('{"a": "}"} \t<|endoftext|>', '{"a": "}"}'),
+        ("{}}", "{}"),
+        ('{"a": 1}\n\nI\'ll look.', '{"a": 1}'),
+        ('{"a": "one\ntwo"}<|call|>', '{"a": "one\\ntwo"}'),
+        ('{} "a": 1}', '{} "a": 1}'),
+        ("[1] <|call|>", "[1] <|call|>"),
     ],
 )
-def test_arguments_with_an_empty_beginning_or_twice_are_one_object(
-    came: str, read: str
-) -> None:
+def test_arguments_with_more_around_them_are_one_object(came: str, read: str) -> None:
     """Gateways repeat what Anthropic begins with; two that differ are none."""
     [call] = output_of(*wire.function_call("look", came))
     assert call["arguments"] == read
