@@ -7,6 +7,7 @@ vLLM gives each delta a number of its own (vllm 35184). So a part whose number t
 finished item does not have is matched by its order and by its text.
 """
 
+import re
 from collections import defaultdict, deque
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -16,6 +17,8 @@ from openai_responses.items import TextPlace
 
 Rest = tuple[TextPlace, str]
 """A part, and the text of it that no delta brought."""
+_FIRST_HALF = re.compile(r"[\ud800-\udbff]")
+"""Of a character that JSON writes as two."""
 
 
 class _Match(NamedTuple):
@@ -40,6 +43,8 @@ class GrowingParts:
         }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+        self._halves: dict[TextPlace, str] = {}
+        """The halves of characters with which deltas have ended."""
 
     @property
     def has_text(self) -> bool:
@@ -55,17 +60,32 @@ class GrowingParts:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))
 
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
+    def grow(self, part: TextPlace, text: str) -> str:
+        """Take one delta; return it in whole characters, a half at its end later.
+
+        Gateways in JavaScript cut texts between the halves of an emoji, and send each
+        half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
+        next request, where UTF-8 has none.
+        """
+        if self._halves:
+            text = self._halves.pop(part, "") + text
+        if not text.isascii() and _FIRST_HALF.search(text):
+            if _FIRST_HALF.match(text[-1]):
+                self._halves[part] = text[-1]
+                text = text[:-1]
+            units = text.encode("utf-16-le", "surrogatepass")
+            text = units.decode("utf-16-le", "surrogatepass")
         deltas = self._deltas.get(part)
         if deltas is None:
             self._deltas[part] = [text]
             self._unended[part[0]][part] = None
         else:
             deltas.append(text)
+        return text
 
     def end_part(self, part: TextPlace, text: str) -> str:
         """Take the whole text of one part; return what is still to be shown of it."""
+        self._halves.pop(part, None)
         unended = self._unended[part[0]]
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or unended)

@@ -558,10 +558,10 @@ class ResponseState:
         text = event.text
         if isinstance(event, TextDone):
             text = self._open[position].end_part((kind, event.part), text)
-            if not text:
-                return events
         else:
-            self._open[position].grow((kind, event.part), text)
+            text = self._open[position].grow((kind, event.part), text)
+        if not text:
+            return events
         return [*events, TextDelta(self._first + position, kind, event.part, text)]
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:

@@ -1,6 +1,7 @@
 """Items and responses that end in odd ways, and deltas that are joined."""
 
 import json
+from collections.abc import Callable
 
 import pytest
 
@@ -702,6 +703,40 @@ def test_texts_that_come_in_other_ways_are_shown_once(
     assert shown == texts
     ended = [text for item in state.output for _, text in item_texts(item)]
     assert sorted(filter(None, ended)) == sorted(grown_texts(reported).values())
+
+
+def _said(text: str, *, is_whole: bool = False) -> TextDelta:
+    return (TextDone if is_whole else TextDelta)(0, "text", 0, text)
+
+
+@pytest.mark.parametrize("join", [join_deltas, list])
+@pytest.mark.parametrize(
+    ("came", "shown"),
+    [
+        ([_said("Hi \ud83d"), _said("\ude00!")], "Hi \U0001f600!"),
+        (
+            [_said("\ud83d"), _said("\ude00\ud83d"), _said("\ude01")],
+            "\U0001f600\U0001f601",
+        ),
+        ([_said("Hi \ud83d"), _said("!")], "Hi \ud83d!"),
+        ([_said("Hi \ud83d")], "Hi "),
+        (
+            [_said("\ud83d"), _said("\U0001f600", is_whole=True), _said("!")],
+            "\U0001f600!",
+        ),
+    ],
+)
+def test_halves_of_a_character_in_two_deltas_are_one(
+    came: list[StreamEvent],
+    shown: str,
+    join: Callable[[list[StreamEvent]], list[StreamEvent]],
+) -> None:
+    """Gateways in JavaScript cut a text anywhere; UTF-8 has no halves."""
+    state = ResponseState()
+    reported = [event for each in join(came) for event in state.feed(each)]
+    assert list(grown_texts(reported).values()) == [shown]
+    state.feed(FinalResponse("completed", {"id": "resp_1"}))
+    assert list(map(message_text, state.output)) == [shown]
 
 
 @pytest.mark.parametrize(
