@@ -33,6 +33,52 @@ class _Match(NamedTuple):
     """Whether the last of them goes on after the text."""
 
 
+class _FirstKind:
+    """The kind of text in which a thought comes first, and whether another repeats it.
+
+    Gateways to Grok give each thought as a text and as a summary of the same words
+    (chenyme/grok2api 960): whoever reads both would read it twice.
+    """
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._ahead = deque[str]()
+        """Its texts that the other kind has not repeated yet."""
+        self._repeated = 0
+        """How much of the first of them it has."""
+        self._held: list[Rest] | None = []
+        """What the other kind has said; None once it said something else."""
+
+    def show(self, part: TextPlace, text: str) -> list[Rest]:
+        """Return what is shown of more text: all that is no repetition."""
+        if self._kind in ("", part[0]):
+            self._kind = part[0]
+            self._ahead.append(text)
+            return [(part, text)]
+        if self._held is None:
+            return [(part, text)]
+        self._held.append((part, text))
+        at = 0
+        while at < len(text) and self._ahead:
+            first = self._ahead[0]
+            size = min(len(text) - at, len(first) - self._repeated)
+            if text[at : at + size] != first[self._repeated : self._repeated + size]:
+                break
+            at += size
+            self._repeated += size
+            if self._repeated == len(first):
+                self._ahead.popleft()
+                self._repeated = 0
+        if at == len(text):
+            return []
+        held = self._held
+        self._held = None
+        return held
+
+
+_THOUGHT_KINDS = ("summary", "reasoning")
+
+
 class GrowingParts:
     """What the deltas of one item have brought so far."""
 
@@ -45,6 +91,7 @@ class GrowingParts:
         """The parts of each kind whose end has not come, in their order."""
         self._halves: dict[TextPlace, str] = {}
         """The halves of characters with which deltas have ended."""
+        self._first_kind = _FirstKind()
 
     @property
     def has_text(self) -> bool:
@@ -60,8 +107,8 @@ class GrowingParts:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))
 
-    def grow(self, part: TextPlace, text: str) -> str:
-        """Take one delta; return it in whole characters, a half at its end later.
+    def grow(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take one delta; return what is shown: whole characters, a half at its end later.
 
         Gateways in JavaScript cut texts between the halves of an emoji, and send each
         half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
@@ -81,9 +128,15 @@ class GrowingParts:
             self._unended[part[0]][part] = None
         else:
             deltas.append(text)
-        return text
+        return self._show(part, text)
 
-    def end_part(self, part: TextPlace, text: str) -> str:
+    def _show(self, part: TextPlace, text: str) -> list[Rest]:
+        """Return what is shown of more text."""
+        if part[0] not in _THOUGHT_KINDS or not text:
+            return [(part, text)] if text else []
+        return self._first_kind.show(part, text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
         self._halves.pop(part, None)
         unended = self._unended[part[0]]
@@ -98,11 +151,11 @@ class GrowingParts:
         for other in match.parts:
             unended.pop(other, None)
         if match.is_longer:  # the end takes nothing of it away
-            return ""
+            return []
         for other in match.parts:
             del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(text, match, had_deltas=had_deltas)
+        return self._show(part, self._rest(text, match, had_deltas=had_deltas))
 
     def end_item(
         self, texts: Sequence[Rest]
@@ -135,8 +188,7 @@ class GrowingParts:
                 last = "".join(self._deltas[match.parts[-1]])
                 whole[part] = text[: match.start] + last
             rest = self._rest(text, match, had_deltas=had_deltas)
-            if rest:
-                rests.append((part, rest))
+            rests += self._show(part, rest)
         # Some servers end a thought as another kind of text than it grew.
         own_texts = {"", *whole.values()}
         for part in chain.from_iterable(strays.values()):

@@ -555,14 +555,12 @@ class ResponseState:
             ended = item_texts(self._ended[position])
             self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
-        text = event.text
-        if isinstance(event, TextDone):
-            text = self._open[position].end_part((kind, event.part), text)
-        else:
-            text = self._open[position].grow((kind, event.part), text)
-        if not text:
-            return events
-        return [*events, TextDelta(self._first + position, kind, event.part, text)]
+        grown = self._open[position]
+        take = grown.end_part if isinstance(event, TextDone) else grown.grow
+        index = self._first + position
+        for (shown_kind, part), text in take((kind, event.part), event.text):
+            events.append(TextDelta(index, shown_kind, part, text))
+        return events
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""

@@ -330,7 +330,8 @@ def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
     for item in ended.output:
         is_step = is_commentary(item) and id(item) not in answer_ids
         if is_step or is_reasoning(item):
-            thoughts += [text for _, text in item_texts(item) if text]
+            # A thought may come as two kinds of text with the same words.
+            thoughts += dict.fromkeys(text for _, text in item_texts(item) if text)
     optional = {
         "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),

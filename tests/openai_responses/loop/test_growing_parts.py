@@ -27,10 +27,10 @@ def test_text_that_contradicts_what_came_is_not_shown_again() -> None:
     """Whether it came under another number, ended before, or after an empty end."""
     under_another = GrowingParts()
     under_another.grow(OTHER, "Wrong.")
-    assert under_another.end_part(ONE, "Right.") == ""
+    assert under_another.end_part(ONE, "Right.") == []
 
     ended = GrowingParts([(ONE, "Wrong.")])
-    assert ended.end_part(ONE, "Right.") == ""
+    assert ended.end_part(ONE, "Right.") == []
 
     after_nothing = GrowingParts([(ONE, "")])
     after_nothing.grow(OTHER, "Wrong.")

@@ -510,6 +510,52 @@ def test_thought_that_grows_after_its_end_and_ends_as_a_summary() -> None:
     assert end.item["summary"] == summary
 
 
+SAID_AS_SUMMARY = {"type": "response.reasoning_summary_text.delta", "delta": "hm"}
+SAID_AS_TEXT = {"type": "response.reasoning_text.delta", "delta": "hm"}
+
+
+@pytest.mark.parametrize(
+    ("deltas", "end", "shown"),
+    [
+        *(
+            (deltas, "hm", ["hm"])
+            for deltas in (
+                [SAID_AS_SUMMARY, SAID_AS_TEXT],
+                [SAID_AS_TEXT, SAID_AS_SUMMARY],
+                [SAID_AS_SUMMARY],
+                [SAID_AS_TEXT],
+                [],
+            )
+        ),
+        # In pieces of other lengths, each directly after those that it repeats.
+        (
+            [
+                {**SAID_AS_TEXT, "delta": "h"},
+                {**SAID_AS_TEXT, "delta": "m, o"},
+                {**SAID_AS_SUMMARY, "delta": "hm"},
+                {**SAID_AS_TEXT, "delta": "k"},
+                {**SAID_AS_SUMMARY, "delta": ", ok"},
+            ],
+            "hm, ok",
+            ["hm, ok"],
+        ),
+        ([SAID_AS_SUMMARY, SAID_AS_TEXT], "hm, ok", ["hm", "hm, ok"]),
+        ([SAID_AS_SUMMARY, {**SAID_AS_TEXT, "delta": "ha"}], "ha", ["hm", "ha"]),
+    ],
+)
+def test_thought_that_comes_as_two_kinds_of_text_is_shown_once(
+    deltas: list[Item], end: str, shown: list[str]
+) -> None:
+    """Both go back as they came."""
+    begun = wire.added({**SUMMARY, "summary": []})
+    summary = [{"type": "summary_text", "text": shown[0]}]
+    content = [{"type": "reasoning_text", "text": end}]
+    both = {**SUMMARY, "summary": summary, "content": content}
+    state, reported = fed(begun, *deltas, wire.done(both), EMPTY_END)
+    assert list(grown_texts(reported).values()) == shown
+    assert state.output == [both]
+
+
 def test_text_that_an_empty_end_precedes_is_shown() -> None:
     """The first end says nothing, also not that the text is another one."""
     begun = [wire.added(wire.message_item()), wire.text_done("")]

@@ -63,6 +63,7 @@ LOOK = message("1", "I look.", "commentary")
 DONE = message("2", "Done.", "commentary")
 RAIN = message("3", "Rain.", "final_answer")
 TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
+HM = [{"type": "reasoning_text", "text": "Hm."}]
 DRAWN: Item = {
     **{"type": "image_generation_call", "id": "ig_1", "status": "completed"},
     "result": "AAAA",
@@ -86,6 +87,11 @@ DRAWN: Item = {
             "One\n\nTwo\n\nThree",
             "",
             id="parts of thoughts",
+        ),
+        pytest.param(
+            [{**reasoning("1", "Hm."), "content": HM}, RAIN],
+            *("Hm.", "Rain."),
+            id="a thought that comes as a summary and as a text",
         ),
         pytest.param(
             [reasoning("1", "Hm."), LOOK, reasoning("2", "Aha."), RAIN],
