@@ -16,6 +16,9 @@ answer, which are shown, stored and sent again like those of any other server.
 
 While a message grows, the words before a closing tag that comes alone are shown as
 text. The tag makes them a thought, under the same index.
+
+Some servers look for the tags only at the end, and then send the thought once more, as
+an item after the text (mudler/LocalAI 9658): it takes the place of the one that is shown.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,6 +29,8 @@ from typing import Literal, NamedTuple
 from openai_responses.items import (
     Item,
     content_parts,
+    is_reasoning,
+    item_texts,
     item_type,
     move_annotations,
     text_part,
@@ -229,8 +234,24 @@ class _TaggedMessage:
         self.thought_index: int | None = None
         self._thought: list[str] = []
         """The words of the thought so far."""
-        self._ended_thought: Item = {}
+        self.ended_thought: Item = {}
         """The thought as it ended last."""
+        self.is_told_apart = False
+        """Whether the server has made an item of the thought."""
+
+    @property
+    def may_be_told_apart(self) -> bool:
+        """Whether an item of the server may be the thought."""
+        return bool(self.ended_thought) and not self.is_told_apart
+
+    def tell_apart(self, item: Item) -> bool:
+        """Say whether an item of the server is the thought, which it then replaces."""
+        shown, told = (
+            "".join(text for _, text in item_texts(each)).strip()
+            for each in (self.ended_thought, item)
+        )
+        self.is_told_apart = shown == told
+        return self.is_told_apart
 
     def begin_text(self) -> list[RunEvent]:
         """Return the beginning of the text, once."""
@@ -281,9 +302,11 @@ class _TaggedMessage:
 
     def end_thought(self, thought: Item) -> list[RunEvent]:
         """Return the end of the thought, unless it has none or has ended like that."""
-        if self.thought_index is None or thought == self._ended_thought:
+        if self.thought_index is None or self.is_told_apart:
             return []
-        self._ended_thought = thought
+        if thought == self.ended_thought:
+            return []
+        self.ended_thought = thought
         return [ItemDone(self.thought_index, thought)]
 
 
@@ -319,9 +342,35 @@ class TaggedThoughts:
         """All messages of the response, by the indexes that come."""
         self._newest: list[_TaggedMessage] = []
         """Those since the last item that was none."""
+        self._last: _TaggedMessage | None = None
+        """The last message."""
+        self._held: list[ItemEvent] = []
+        """The events of a thought that may be the one of the last message."""
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
+        message = self._last
+        held = self._held
+        if held:
+            index = held[0].output_index
+            if isinstance(event, ItemEvent) and event.output_index == index:
+                if not isinstance(event, ItemDone):
+                    held.append(event)
+                    return []
+                if message and message.tell_apart(event.item):
+                    self._held = []
+                    self._indexes[index] = message.thought_index or 0
+                    return self._feed(event)
+            self._held = []
+            return [shown for each in [*held, event] for shown in self._feed(each)]
+        may_be_told = message is not None and message.may_be_told_apart
+        if may_be_told and isinstance(event, ItemAdded) and is_reasoning(event.item):
+            self._held = [event]
+            return []
+        return self._feed(event)
+
+    def _feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event, which does not wait."""
         if isinstance(event, ResponseDone):
             messages = self._messages.values()
             return [*chain.from_iterable(each.read_rest() for each in messages), event]
@@ -348,10 +397,13 @@ class TaggedThoughts:
                 return []
             case ItemAdded():
                 begun: list[RunEvent] = []
-                for earlier in self._newest:
-                    if earlier.text.is_unread:  # it came before this item
-                        begun += earlier.begin_text()
-                self._newest = []
+                # Messages without words came before this item; but servers announce one
+                # before they know that the model thinks.
+                if not is_reasoning(event.item):
+                    for earlier in self._newest:
+                        if earlier.text.is_unread:
+                            begun += earlier.begin_text()
+                    self._newest = []
                 own_index = self._index_of(event.output_index)
                 return [*begun, event._replace(output_index=own_index)]
             case TextDelta(kind="text") if message:
@@ -375,6 +427,9 @@ class TaggedThoughts:
                 items.append((self._index_of(index), item))
                 continue
             thought, answer = self._split(item)
+            thought = thought or message.ended_thought
+            if message.is_told_apart:  # it is an item of its own
+                thought = None
             if thought and message.thought_index is not None:
                 items.append((message.thought_index, thought))
             if answer and message.text_index is not None:
@@ -386,6 +441,7 @@ class TaggedThoughts:
             event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
         )
         self._messages[event.output_index] = message
+        self._last = message
         self._newest.append(message)
         return message
 

@@ -248,6 +248,61 @@ def test_other_items_keep_their_order() -> None:
     assert tagged.items(enumerate(whole)) == sorted(page.items.items())
 
 
+def plain_thought(name: str, words: str) -> Item:
+    """As LocalAI ends it: with parts of another type."""
+    content = [{"type": "output_text", "text": words, "annotations": []}]
+    item = {"type": "reasoning", "id": name, "summary": [], "content": content}
+    return {**item, "status": "completed"}
+
+
+@pytest.mark.parametrize(
+    ("told", "parts"),
+    [
+        ([], [thought("Hm."), answer("It rains.")]),
+        (["Hm."], [thought("Hm."), answer("It rains.")]),
+        (["Ah."], [thought("Hm."), answer("It rains."), thought("Ah.")]),
+        (["Hm.", "Hm."], [thought("Hm."), answer("It rains."), thought("Hm.")]),
+    ],
+)
+@pytest.mark.parametrize("final", ["It rains.", "<think>Hm.</think>It rains."])
+def test_a_thought_that_its_server_tells_at_the_end_is_shown_once(
+    final: str, told: list[str], parts: list[Part]
+) -> None:
+    """LocalAI streams it with its tags, and makes an item of it in the end."""
+    tagged = TaggedThoughts(0, THOUGHT_TAGS)
+    ended = message("1", final)
+    thoughts = [plain_thought(f"rs_{words}", words) for words in told]
+    begun = wire_events(ended, split("<think>\n\nHm.\n</think>\n\nIt rains.", 4))[:-1]
+    shown = fed(tagged, *begun)
+    for index, item in enumerate(thoughts, 1):
+        words = parts_of([item])[0][1]
+        shown += fed(
+            tagged,
+            ItemAdded(index, {**item, "content": []}),
+            TextDelta(index, "reasoning", 0, words),
+            ItemDone(index, item),
+        )
+    shown += fed(tagged, ItemDone(0, ended), ResponseDone())
+
+    page = Page(shown)
+    assert page.parts() == parts
+    assert tagged.items(enumerate([ended, *thoughts])) == sorted(page.items.items())
+
+
+def test_a_message_that_is_announced_before_its_thought_follows_it() -> None:
+    """Its server announces it before it knows that the model thinks."""
+    tagged = TaggedThoughts(0, THOUGHT_TAGS)
+    items = [message("1", "Rain."), reasoning("2"), call("3")]
+    begun, *said = wire_events(items[0], ["Rain."])
+    thinking: list[RunEvent] = [ItemAdded(1, items[1]), ItemDone(1, items[1])]
+    calling: list[RunEvent] = [ItemAdded(2, items[2]), ItemDone(2, items[2])]
+    page = Page(fed(tagged, begun, *thinking, *calling, *said))
+
+    kinds = [item_type(page.items[index]) for index in sorted(page.items)]
+    assert kinds == ["reasoning", "message", "function_call"]
+    assert tagged.items(enumerate(items)) == sorted(page.items.items())
+
+
 @pytest.mark.parametrize(
     ("text", "repeated"),
     [
