@@ -112,9 +112,12 @@ def read_usage(
     total = _read_count(wire.get("total_tokens"))
     told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
     cached = next(filter(None, map(_read_count, told)), 0)
-    if cached > input_tokens:
-        # Anthropic counts what was not cached alone, and gateways pass that on.
-        input_tokens += cached
+    told = [*map(inputs.get, _WRITTEN), *map(wire.get, _WRITTEN)]
+    written = next(filter(None, map(_read_count, told)), 0)
+    if cached + written > input_tokens:
+        # Anthropic counts apart what it reads from its cache and what it writes to it,
+        # and gateways pass that on.
+        input_tokens += cached + written
         total = max(total, input_tokens + output_tokens)
     searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
@@ -123,7 +126,7 @@ def read_usage(
         output=output_tokens,
         total=total or input_tokens + output_tokens,
         cached=cached,
-        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        cache_writes=written,
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
@@ -140,6 +143,12 @@ _CACHED = (
     "cache_read_tokens",  # caigee-cmd/cli2api 221
 )
 """What was cached, next to the other counts, as gateways pass it on."""
+_WRITTEN = (
+    "cache_write_tokens",
+    "cache_creation_input_tokens",  # Anthropic
+    "cache_creation_tokens",  # LiteLLM
+)
+"""What was written to the cache, among the details of the input or next to them."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:

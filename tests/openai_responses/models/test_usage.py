@@ -97,6 +97,28 @@ ALL_CACHED = Usage(5, 0, 5, 5)
             },
             ALL_CACHED,
         ),
+        (  # Anthropic counts apart what it writes, too
+            {
+                "input_tokens": 337,
+                "cache_creation_input_tokens": 46_209,
+                "cache_read_input_tokens": 0,
+                "output_tokens": 342,
+            },
+            Usage(46_546, 342, 46_888, 0, 46_209),
+        ),
+        (
+            {
+                "input_tokens": 9,
+                "cache_creation_input_tokens": 7,
+                "cache_read_input_tokens": 5,
+                "total_tokens": 9,
+            },
+            Usage(21, 0, 21, 5, 7),
+        ),
+        (
+            {"input_tokens": 9, "input_tokens_details": {"cache_creation_tokens": 7}},
+            Usage(9, 0, 9, 0, 7),
+        ),
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
