@@ -287,16 +287,21 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     return {**part, "annotations": moved} if moved else part
 
 
+_FILE_ANNOTATIONS = ("file_citation", "container_file_citation", "file_path")
+
+
 def flat_annotation(annotation: Item) -> Item:
-    """Return an annotation as the API has it: with the fields of a cited page in itself.
+    """Return an annotation as the API has it: a cited page has its fields in itself.
 
     Chat Completions, and gateways that translate them, have these in `url_citation`
-    (theopenco/llmgateway 2992).
+    (theopenco/llmgateway 2992). Perplexity may leave the type out.
     """
     kind = annotation.get("type")
     inner = annotation.get("url_citation")
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
+    if kind not in _FILE_ANNOTATIONS and has_web_scheme(as_text(annotation.get("url"))):
+        return {**annotation, "type": "url_citation"}
     return annotation
 
 

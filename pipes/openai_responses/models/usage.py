@@ -110,10 +110,14 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
-    cached = next(filter(None, map(_read_count, told)), 0)
-    told = [*map(inputs.get, _WRITTEN), *map(wire.get, _WRITTEN)]
-    written = next(filter(None, map(_read_count, told)), 0)
+
+    def first_of(names: Iterable[str]) -> int:
+        """Return the first count of these names, in the details or next to them."""
+        told = [fields.get(name) for fields in (inputs, wire) for name in names]
+        return next(filter(None, map(_read_count, told)), 0)
+
+    cached = first_of(_CACHED)
+    written = first_of(_WRITTEN)
     if cached + written > input_tokens:
         # Anthropic counts apart what it reads from its cache and what it writes to it,
         # and gateways pass that on.
@@ -137,18 +141,18 @@ def read_usage(
 
 
 _CACHED = (
+    "cached_tokens",  # Kimi has it next to the other counts (earendil-works/pi 8119)
     "prompt_cache_hit_tokens",  # DeepSeek
-    "cached_tokens",  # Kimi (earendil-works/pi 8119)
-    "cache_read_input_tokens",  # Anthropic
+    "cache_read_input_tokens",  # Anthropic, Perplexity
     "cache_read_tokens",  # caigee-cmd/cli2api 221
 )
-"""What was cached, next to the other counts, as gateways pass it on."""
+"""What was read from the cache."""
 _WRITTEN = (
     "cache_write_tokens",
-    "cache_creation_input_tokens",  # Anthropic
+    "cache_creation_input_tokens",  # Anthropic, Perplexity
     "cache_creation_tokens",  # LiteLLM
 )
-"""What was written to the cache, among the details of the input or next to them."""
+"""What was written to it."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:

@@ -800,15 +800,17 @@ def test_text_without_an_item_is_an_answer(output: list[Item], said: list[str]) 
     assert list(map(message_text, output_of(end))) == said
 
 
-def test_citations_of_chat_completions_are_read() -> None:
+def test_citations_in_other_forms_are_read() -> None:
     page = {"url": "https://a.example", "start_index": 0, "end_index": 5}
     message = wire.message_item("Hello")
     file = {"type": "file_citation", "file_id": "file-1"}
     nested = {"type": "url_citation", "url_citation": page}
-    message["content"][0]["annotations"] = [nested, file, 7]
+    odd = [{"url": "javascript:x"}, {**file, "url": "https://a.example"}]
+    others = [page, {**page, "type": "citation"}, *odd]
+    message["content"][0]["annotations"] = [nested, file, 7, *others]
     [item] = output_of(wire.done(message))
     flat = {"type": "url_citation", **page}
-    assert item["content"][0]["annotations"] == [flat, file]
+    assert item["content"][0]["annotations"] == [flat, file, flat, flat, *odd]
 
 
 AGAIN = {**wire.created(), "response": wire.response("in_progress", id="resp_2")}

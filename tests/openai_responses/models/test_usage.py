@@ -119,6 +119,16 @@ ALL_CACHED = Usage(5, 0, 5, 5)
             {"input_tokens": 9, "input_tokens_details": {"cache_creation_tokens": 7}},
             Usage(9, 0, 9, 0, 7),
         ),
+        (  # Perplexity has these names among the details
+            {
+                "input_tokens": 9,
+                "input_tokens_details": {
+                    "cache_creation_input_tokens": 3,
+                    "cache_read_input_tokens": 5,
+                },
+            },
+            Usage(9, 0, 9, 5, 3),
+        ),
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:
