@@ -549,8 +549,11 @@ class ResponseState:
                 self._early.setdefault(item_id or index, []).append(event)
                 return []
             position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
+            # The id may be that of an item of another type, whose own texts still come.
+            is_taken = item_id in self._ids
+            own_id = "" if is_taken else item_id
+            item = {**_OPENED_BY[kind], "id": own_id or f"item_{position}"}
+            events = self._start(index, item, [] if is_taken else [item_id])
         if position not in self._open:
             ended = item_texts(self._ended[position])
             self._open[position] = GrowingParts(ended)

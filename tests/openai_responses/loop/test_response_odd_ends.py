@@ -785,6 +785,16 @@ def test_halves_of_a_character_in_two_deltas_are_one(
     assert list(map(message_text, state.output)) == [shown]
 
 
+def test_thought_under_the_id_of_a_message_leaves_it_its_text() -> None:
+    """Gateways that know no items name all texts after their only message."""
+    thinking = {**SAID_AS_TEXT, **{name: DELTAS[0][name] for name in NAMES}}
+    state, reported = fed(BEGUN, thinking, thinking, *DELTAS, HELLO[-1], EMPTY_END)
+    texts = [text for item in state.output for _, text in item_texts(item)]
+    assert texts == ["Hello", "hmhm"]
+    added = [event for event in reported if isinstance(event, ItemAdded)]
+    assert len(added) == len(texts)
+
+
 @pytest.mark.parametrize(
     ("output", "said"),
     [
