@@ -343,3 +343,24 @@ def test_the_endpoint_has_the_secrets_in_clear(
         log.warn(f"({secret})")
         assert log.redacted_for_model(f"({secret})") == "([redacted])"
     assert caplog.messages == ["ID ([redacted])"] * 5
+
+
+@pytest.mark.asyncio
+async def test_connections_are_closed_where_tools_cannot_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = SharedState()
+    closed: list[str] = []
+
+    async def fail() -> None:
+        raise OSError("busy")
+
+    async def note() -> None:
+        closed.append("connections")
+
+    monkeypatch.setattr(shared.own_tools, "close", fail)
+    monkeypatch.setattr(shared.connections, "close", note)
+    with pytest.raises(OSError, match="busy"):
+        await shared.close()
+
+    assert closed == ["connections"]
