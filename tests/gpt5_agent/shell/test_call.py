@@ -249,7 +249,12 @@ def test_a_preset_is_looked_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "valve", "shown"),
-    [(None, False, False), ("false", True, False), (True, False, True)],
+    [
+        (None, False, False),
+        ("false", True, False),
+        (False, True, False),
+        (True, False, True),
+    ],
 )
 def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> None:
     """The request's word counts, in every form of yes and no (R6)."""
