@@ -180,6 +180,7 @@ def test_the_values_of_an_object_are_sealed_one_by_one(
     assert headers["n"] == 1
     assert reveal_secret(headers["X-Key"], "EXTRA_HEADERS") == SECRET
     assert seal_values(shown) == shown
+    assert seal_values("{}") == "{}"  # no secret: as a whole it would be no object
 
 
 @pytest.mark.parametrize("text", ["X-Key: abcdef", '["abcdef"]', "[" * 100_000])
