@@ -236,7 +236,7 @@ def test_a_preset_is_looked_up(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
 
     built_in = asked(PRESET="researcher").parameters.guide
-    own = asked(PRESET="mine", PRESETS_DIR=str(tmp_path)).parameters.guide
+    own = asked(PRESET="mine", PRESETS_DIR=f" {tmp_path}\n").parameters.guide
 
     assert built_in
     assert "sources" in built_in.system_prompt
