@@ -27,8 +27,8 @@ ROOMS = (
     "pipes/sandbox",
     "pipes/owui_sandbox",
 )
-TESTED_WITH = {"pipes/owui_manifold": ["pipes/owui_host"]}
-"""Rooms without tests of their own."""
+TESTED_BY = {"pipes/owui_host": "pipes/owui_manifold"}
+"""Rooms without tests of their own, with the one whose tests run them."""
 DOORS = "tests/doors"
 BEHIND_DOORS = (
     "pipes/manifold",
@@ -42,6 +42,13 @@ NO_SERVERS = "not (oldest or pipelines or browser or databases)"
 """Open WebUI's own functions are asked by a room's tests, in one process for all."""
 
 
+def folders_of_tests(source: str) -> list[str]:
+    """Return the folders of the tests that run a room."""
+    tested = TESTED_BY.get(source, source)
+    doors = [DOORS] if tested in BEHIND_DOORS else []
+    return [f"tests/{Path(tested).name}", *doors]
+
+
 class Room:
     """A package of the sources, with the tests that mirror it."""
 
@@ -49,16 +56,14 @@ class Room:
         """Find out which test runs which line."""
         self.copy = copy
         self.scratch = scratch
-        sources = [source, *TESTED_WITH.get(source, [])]
+        sources = [source, *(each for each in TESTED_BY if TESTED_BY[each] == source)]
         self.paths = [
             path.relative_to(copy)
             for each in sources
             for path in sorted((copy / each).rglob("*.py"))
         ]
-        tests = [f"tests/{Path(source).name}"]
-        if source in BEHIND_DOORS:
-            tests.append(DOORS)
-        self.tests = CollectedTests(copy, [*tests, "-m", NO_SERVERS], scratch)
+        tests = [*folders_of_tests(source), "-m", NO_SERVERS]
+        self.tests = CollectedTests(copy, tests, scratch)
         try:
             self.measured = self.tests.measure(sources)
         except (EOFError, ValueError) as error:

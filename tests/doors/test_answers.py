@@ -362,6 +362,27 @@ async def test_refused_parameter_is_remembered_for_all_users(
     assert [len(turn.requests) for turn in turns] == [2, 1, 2, 2, 1]
 
 
+async def test_task_and_chat_learn_of_each_other(
+    door: Door, sim: Simulator, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The audit log has each request as it was sent."""
+    sim.faults.append(refuse_parameter("stream"))
+    merging = replace(by("u-1"), metadata={"user_id": "u-1", "task": MERGE}, task=MERGE)
+    turns = await door.talk(
+        *(merging, merging, by("u-1")),
+        settings={"EXPERT_JSON": expert(audit_log=True)},
+        parameters={"model": "gpt-5.2-high"},
+    )
+
+    assert [len(turn.requests) for turn in turns] == [2, 1, 1]
+    lines = [json.loads(text) for text in caplog.messages if text.startswith("{")]
+    assert [line["stream"] for line in lines if "stream" in line] == [
+        True,
+        False,
+        False,
+    ]
+
+
 async def test_what_one_user_chose_is_refused_to_them_alone(
     door: Door, sim: Simulator
 ) -> None:

@@ -122,6 +122,7 @@ def test_what_lives_and_cannot_be_read_is_told() -> None:
 
 
 def test_threads_have_the_memory_of_their_process_once(tmp_path: Path) -> None:
+    """And a pipe that all have open, but the locks of each."""
     sizes: list[int] = []
     for threads in (1, 3):
         root = tmp_path / str(threads)
@@ -130,5 +131,10 @@ def test_threads_have_the_memory_of_their_process_once(tmp_path: Path) -> None:
             (folder / "fd").mkdir(parents=True)
             (folder / "status").write_text("RssAnon:\t8 kB\n")
             (folder / "maps").write_text("x" * 100)
+            (folder / "fd/1").symlink_to("pipe:[1]")
+            (folder / "fd/2").symlink_to("/work/file")
+            (folder / "fdinfo").mkdir()
+            (folder / "fdinfo/2").write_text("lock:\t1\nlock:\t2\n")
         sizes.append(_measure_root(str(root)))
-    assert sizes[0] == sizes[1] >= 8 * 1024 + 400  # the kernel's, for a mapping
+    shared = 8 * 1024 + 500 + 64 * 1024  # the second is the kernel's, for a mapping
+    assert sizes == [shared + 2 * 256, shared + 6 * 256]

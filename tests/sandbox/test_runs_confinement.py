@@ -108,18 +108,22 @@ async def test_sandbox_that_was_not_there_for_a_moment_is_found_later(
         packages.add(folder)
         return [backend]
 
-    wheels = str(tmp_path)
-    tools = OwnedTools(wheels=wheels, log=log.append, make_backends=make_backends)
+    wheels = tmp_path / "wheels"
+    tools = OwnedTools(wheels=str(wheels), log=log.append, make_backends=make_backends)
     monkeypatch.setattr(sandbox_tools, "_PROBE_PAUSE_SECONDS", 0.0)
 
-    missing = [await tools.specs() for _ in range(2)]
-    problems = tools.problems
+    missing = [await tools.specs()]
+    problems = [tools.problems]
+    wheels.mkdir()
+    missing.append(await tools.specs())
+    problems.append(tools.problems)
     backend.missing = ""
 
     assert await tools.specs()
     assert missing == [[], []]
-    assert (problems, tools.problems, tools.missing) == (log, [], "")
-    assert len(log) == len(packages) == 1
+    assert [*problems, tools.problems] == [log, log[1:], []]
+    assert tools.missing == ""
+    assert len(log) == len(packages) == 2
     assert (await execute(tools)).text != "Error: There is no sandbox on this server."
     await tools.close()
 

@@ -77,6 +77,7 @@ def test_each_door_has_its_words() -> None:
     assert pipe["AFTER_PROXY"] == "Behind it. Default: on."
     row = rows_of(Door)["AFTER_PROXY"]
     assert describe(row, False, "pipe") == "Behind it. Default: off."
+    assert describe(row, 0, "pipe") == "Behind it. Default: `0`."
     assert (pipe["NEW"], pipelines["NEW"]) == ("A new one. Default: `5`.", "A new one.")
     fields = Door.model_json_schema()["properties"]
     assert fields["KEY"]["description"] == pipe["KEY"]

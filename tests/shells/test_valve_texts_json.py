@@ -93,7 +93,7 @@ class Entry(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     name: str
-    mode: Literal["a", "b"] = "a"
+    mode: Literal["", "a", "b"] = ""
     size: float = Field(1, ge=0.5)
 
 

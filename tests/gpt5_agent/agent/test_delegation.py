@@ -255,15 +255,18 @@ def test_tools_that_a_task_may_use_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seconds", "most"), [(0.0, 600.0), (3600.0, 600.0), (5.0, 5.0)]
+    ("seconds", "most"), [(0.0, 1200.0), (3600.0, 1200.0), (5.0, 5.0)]
 )
 def test_task_that_takes_too_long_is_ended(seconds: float, most: float) -> None:
+    """Also one that waits for the three before it."""
+    names = ("north", "south", "east", "west")
     answers = [[calls("get_weather", n)] for n in range(9)]
-    crew = Crew(delegating(NORTH), [SAID], north=answers)
+    tasks = delegating(*({"task": name} for name in names))
+    crew = Crew(tasks, [SAID], **dict.fromkeys(names, answers))
 
     events = crew.run(Slow(100), maximum_iterations=30, maximum_seconds=seconds)
 
-    assert answered(events) == ["Error: the time of the task is used up."]
+    assert answered(events) == ["Error: the time of the task is used up."] * 4
     assert ending_of(events).kind == "completed"
     assert metadata_of(events).latency == pytest.approx(most, abs=1)
 
@@ -328,11 +331,16 @@ def test_task_is_told_nothing_that_the_chat_knows() -> None:
     assert "1963" not in str(crew.providers["north"].requests)
 
 
-def test_tokens_of_tasks_are_noted_for_later_rounds() -> None:
-    """Open WebUI runs the next tool, and the agent that goes on knows only notes."""
-    crew = Crew(
-        delegating(NORTH), [calls("host_weather", 5)], north=looking_then("It rains.")
-    )
+@pytest.mark.parametrize("is_beside", [False, True])
+def test_tokens_of_tasks_are_noted_for_later_rounds(is_beside: bool) -> None:
+    """Open WebUI runs the next tool, and the agent that goes on knows only notes.
+
+    It may be called next to the task, which runs after the notes: they come again.
+    """
+    answers = [delegating(NORTH), [calls("host_weather", 5)]]
+    if is_beside:
+        answers = [[*delegating(NORTH), calls("host_weather", 5)]]
+    crew = Crew(*answers, north=looking_then("It rains."))
 
     events = crew.run(WeatherTool(), body={"tools": [host_tool("host_weather")]})
 

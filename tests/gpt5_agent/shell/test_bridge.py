@@ -196,6 +196,26 @@ def test_nothing_is_left_after_closing(work: Work) -> None:
     assert work.at_ends == 1
 
 
+def test_closing_does_not_wait_for_what_never_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The server would not end."""
+    monkeypatch.setattr("gpt5_agent.shell.bridge._BRIDGE_CLOSE_SECONDS", 0.05)
+    may_end = threading.Event()
+
+    async def at_end() -> None:
+        may_end.wait()
+
+    bridge = AsyncBridge(LAST, at_end)
+    bridge.run(asyncio.sleep(0))
+
+    bridge.close()
+
+    [thread] = agents()
+    may_end.set()
+    thread.join()
+
+
 def test_work_after_closing_is_refused(bridge: AsyncBridge, work: Work) -> None:
     bridge.close()
 

@@ -236,7 +236,7 @@ def test_a_preset_is_looked_up(tmp_path: Path) -> None:
     (tmp_path / "mine.json").write_text('{"systemPrompt": "You are mine."}')
 
     built_in = asked(PRESET="researcher").parameters.guide
-    own = asked(PRESET="mine", PRESETS_DIR=str(tmp_path)).parameters.guide
+    own = asked(PRESET="mine", PRESETS_DIR=f" {tmp_path}\n").parameters.guide
 
     assert built_in
     assert "sources" in built_in.system_prompt
@@ -249,7 +249,12 @@ def test_a_preset_is_looked_up(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("given", "valve", "shown"),
-    [(None, False, False), ("false", True, False), (True, False, True)],
+    [
+        (None, False, False),
+        ("false", True, False),
+        (False, True, False),
+        (True, False, True),
+    ],
 )
 def test_thoughts_are_shown_or_not(given: object, valve: bool, shown: bool) -> None:
     """The request's word counts, in every form of yes and no (R6)."""
@@ -343,3 +348,24 @@ def test_the_endpoint_has_the_secrets_in_clear(
         log.warn(f"({secret})")
         assert log.redacted_for_model(f"({secret})") == "([redacted])"
     assert caplog.messages == ["ID ([redacted])"] * 5
+
+
+@pytest.mark.asyncio
+async def test_connections_are_closed_where_tools_cannot_be(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shared = SharedState()
+    closed: list[str] = []
+
+    async def fail() -> None:
+        raise OSError("busy")
+
+    async def note() -> None:
+        closed.append("connections")
+
+    monkeypatch.setattr(shared.own_tools, "close", fail)
+    monkeypatch.setattr(shared.connections, "close", note)
+    with pytest.raises(OSError, match="busy"):
+        await shared.close()
+
+    assert closed == ["connections"]

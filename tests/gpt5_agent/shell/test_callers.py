@@ -15,7 +15,12 @@ OPEN = AgentExpertKeys().caller_may_set
 CASES: list[tuple[dict[str, Any], str, dict[str, Any], list[str]]] = [
     ({"model": "a", "messages": []}, OPEN, {"model": "a", "messages": []}, []),
     ({"query": "q", "context": [1]}, OPEN, {"query": "q", "context": [1]}, []),
-    ({"query": "q", "context": [1]}, "", {}, ["context", "query"]),
+    (
+        {"query": "q", "emit_intermediate_thoughts": False},
+        "",
+        {},
+        ["emit_intermediate_thoughts", "query"],
+    ),
     ({"agent_model": "o3"}, OPEN, {}, ["agent_model"]),
     ({"agent_model": "o3"}, " Agent_Model ,", {"agent_model": "o3"}, []),
     ({"service_tier": None, "nonsense": 1, "seed": 2}, OPEN, {}, []),

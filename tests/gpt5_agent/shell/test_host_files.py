@@ -1,5 +1,6 @@
 """Files of Open WebUI over its API, without a server of it."""
 
+import asyncio
 import gzip
 import json
 import re
@@ -265,6 +266,22 @@ async def test_empty_blocks_of_a_packed_file_have_a_limit() -> None:
 
     async with files_of(Host(respond=packed(begin + blocks))) as files:
         assert "more than 8388608 bytes" in str(await files.read("f-1"))
+
+
+async def test_silent_host_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpt5_agent.shell.host_files._ANSWER_SECONDS", 0.05)
+    has_answered = asyncio.Event()
+
+    class SilentHost(Host):
+        async def answer(self, request: web.Request) -> web.Response:
+            await has_answered.wait()
+            return await super().answer(request)
+
+    async with files_of(SilentHost()) as files:
+        told = await files.read("f-1")
+        has_answered.set()
+
+    assert told == "Open WebUI did not answer within 0.05 s."
 
 
 async def test_host_that_is_down_is_one_sentence() -> None:

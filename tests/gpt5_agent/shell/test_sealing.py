@@ -91,7 +91,7 @@ def test_reference_is_read_when_it_is_needed(
     monkeypatch.setenv("KEY_OF_A_TEST", f"{SECRET}\n")
     (folder / "key.txt").write_text(f"{SECRET}\n")
 
-    for given in ("env: KEY_OF_A_TEST", f"file:{folder}/key.txt", SECRET):
+    for given in (" env: KEY_OF_A_TEST ", f"\tfile: {folder}/key.txt\n", f" {SECRET}"):
         assert reveal_secret(given, "API_KEY") == SECRET
     assert reveal_secret("", "API_KEY") == ""
 
@@ -100,6 +100,7 @@ def test_reference_is_read_when_it_is_needed(
     ("reference", "value"),
     [
         ("env:", "NO_SUCH_VARIABLE_OF_OURS"),
+        ("env:", "BLANK_VARIABLE_OF_OURS"),
         ("file:", "/no/such/file"),
         ("file:", "/usr/"),
         ("file:", "\0"),
@@ -107,8 +108,11 @@ def test_reference_is_read_when_it_is_needed(
         ("sealed:", "ü"),
     ],
 )
-def test_unreadable_secret_is_refused(reference: str, value: str) -> None:
+def test_unreadable_secret_is_refused(
+    reference: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message names the valve and the way out, and nothing of the value."""
+    monkeypatch.setenv("BLANK_VARIABLE_OF_OURS", "\n")
     seal_secret("so that there is a key")
 
     with pytest.raises(InvalidRequest) as refused:
@@ -180,6 +184,7 @@ def test_the_values_of_an_object_are_sealed_one_by_one(
     assert headers["n"] == 1
     assert reveal_secret(headers["X-Key"], "EXTRA_HEADERS") == SECRET
     assert seal_values(shown) == shown
+    assert seal_values("{}") == "{}"  # no secret: as a whole it would be no object
 
 
 @pytest.mark.parametrize("text", ["X-Key: abcdef", '["abcdef"]', "[" * 100_000])

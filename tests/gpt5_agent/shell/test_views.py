@@ -226,6 +226,17 @@ def test_round_without_a_thought_keeps_a_yes_for_the_chat() -> None:
     assert turn.notes == notes
 
 
+def test_round_with_a_thought_keeps_a_yes_with_its_items() -> None:
+    notes = {"allowed": ["permission"]}
+    _, view = on_page(reported([reasoning("1"), SAID]))
+
+    assert [*view.show(RoundEnded("1", ((0, reasoning("1")),), notes))]
+
+    [turn] = read_details(view.result("m")["output"][0]["reasoning_details"], SIGN)
+    assert turn.items
+    assert turn.notes == notes
+
+
 def test_last_round_without_a_thought_keeps_a_yes_in_an_earlier_one() -> None:
     """The page would show one of its own below the answer, with nothing in it."""
     notes = {"allowed": ["permission"]}

@@ -201,7 +201,7 @@ def test_question_has_the_form_of_the_host_s_card() -> None:
         ({"filePath": "/a", "text": "x"}, 'with {"filePath": "/a"}.'),
         ({"to": ["eve"], "id": None}, 'with {"to": ["eve"]}.'),
         ({"baseURL": "x.org"}, 'with {"baseURL": "x.org"}.'),
-        ({"CHAT_ID": 7, "n": 1}, 'with {"CHAT_ID": 7}.'),
+        ({"CHAT_ID": 0, "n": 1}, 'with {"CHAT_ID": 0}.'),
         ({"chatIDs": [7]}, 'with {"chatIDs": [7]}.'),
         ({"path1": "/a"}, 'with {"path1": "/a"}.'),
         ({"path": "/a" * 200}, ""),

@@ -258,16 +258,16 @@ def fed(piece: bytes, most: int) -> tuple[int, int]:
     [
         pytest.param(b"x" * 65_536, MEGABYTE // 4, id="a line"),
         pytest.param(b"xy", MEGABYTE // 64, id="a line in tiny pieces"),
-        pytest.param(b"data: x\n" * 8_192, MEGABYTE // 4, id="many lines"),
-        pytest.param(b"data\n" * 8_192, MEGABYTE // 4, id="empty lines"),
+        pytest.param(b"data: xy\n" * 64, MEGABYTE // 4, id="many lines"),
+        pytest.param(b"data\n" * 64, MEGABYTE // 4, id="empty lines"),
     ],
 )
 def test_event_without_an_end_is_refused(piece: bytes, most: int) -> None:
-    """At its limit, with no more memory than a few times that."""
+    """At its limit, with no more memory than twice that: a short line takes more."""
     taken, held = fed(piece, most)
 
     assert taken <= most + 2 * len(piece)
-    assert held < 8 * most
+    assert held < 2 * most
 
 
 def test_comments_hold_nothing() -> None:
