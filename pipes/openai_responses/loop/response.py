@@ -48,14 +48,7 @@ and goes on in another response of the same stream (BerriAI/litellm 40118).
 import json
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Sequence,
-    Set,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal
@@ -209,9 +202,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_texts: dict[int, tuple[int, str]] = {}
-        """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison. And what messages say."""
+        self._ended_texts: dict[int, str] = {}
+        """What they say: most ends of an item that come again are not longer, and need no
+        comparison."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -376,10 +369,10 @@ class ResponseState:
         """
         events: list[RunEvent] = []
         items = self._items[self._begin :]
-        made = {item.get("call_id") for item in items if is_call_output(item)}
+        waiting = {id(call) for call in open_calls(items)}
         for position, item in enumerate(items, self._begin):
-            is_open_call = is_call(item) and item.get("call_id") not in made
-            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
+            is_thought = is_reasoning(item) and not keeps_thoughts
+            if is_thought or id(item) in waiting:
                 self._open.pop(position, None)
                 self._ended.pop(position, None)
                 events.append(ItemDone(self._first + position, GIVEN_UP))
@@ -470,8 +463,8 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            _, was = self._ended_texts[position]
-            now = message_text(item).strip()
+            was = self._ended_texts[position].strip()
+            now = _whole_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
@@ -611,8 +604,8 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        length, _ = self._ended_texts[position]
-        if item is not None and _text_length(item) <= length:
+        was = self._ended_texts[position]
+        if item is not None and _text_length(item) <= len(was):
             return []
         ended = self._ended[position]
         known = dict(_telling_texts(ended))
@@ -654,8 +647,7 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        said = message_text(item).strip() if item_type(item) == "message" else ""
-        self._ended_texts[position] = (_text_length(item), said)
+        self._ended_texts[position] = _whole_text(item)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -968,6 +960,10 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 def _text_length(item: Item) -> int:
     return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _whole_text(item: Item) -> str:
+    return "".join(text for _, text in _telling_texts(item))
 
 
 def _can_grow(item: Item, kind: str) -> bool:
