@@ -556,6 +556,34 @@ _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
 
 
+def image_result(image: object) -> str:
+    """Return an image as `result` has it: base64, a data URL or an address.
+
+    Gateways put it into objects of other APIs, and into lists (AI-Stats: `b64_json` with
+    a `mime_type`, or `image_url` with a `url`).
+    """
+    media_type = ""
+    for _ in range(_IMAGE_DEPTH):
+        if isinstance(image, list):
+            image = image[0] if image else None
+        if not isinstance(image, dict):
+            break
+        media_types = [image.get(name) for name in _MEDIA_TYPE_FIELDS]
+        media_type = as_text(next(filter(None, media_types), media_type))
+        image = next(filter(None, map(image.get, _IMAGE_FIELDS)), None)
+    result = as_text(image)
+    is_bare = bool(result) and ":" not in result[:_LONGEST_LABEL]
+    return f"data:{media_type};base64,{result}" if media_type and is_bare else result
+
+
+_IMAGE_DEPTH = 4
+_MEDIA_TYPE_FIELDS = ("mime_type", "media_type", "mimeType")
+_IMAGE_FIELDS = (
+    *("result", "image_url", "b64_json", "url", "data"),
+    *("image", "source", "inlineData"),
+)
+
+
 def image_format(item: JsonObject) -> str:
     """Return the format of a generated image, in the words of the API."""
     label = _DATA_URL.match(as_text(item.get("result")))

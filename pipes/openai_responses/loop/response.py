@@ -73,9 +73,11 @@ from openai_responses.items import (
     distinct_id,
     flat_annotation,
     has_encrypted_reasoning,
+    image_result,
     is_call,
     is_call_output,
     is_hosted,
+    is_image_call,
     is_paired,
     is_reasoning,
     item_texts,
@@ -92,6 +94,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import (
     JsonObject,
+    as_list,
     as_mapping,
     as_text,
     load_json,
@@ -288,11 +291,15 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    item = self._as_output(item)
+                    item, *images = _without_images(self._as_output(item))
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
-                    return self._end(position, index, item)
+                    events = self._end(position, index, item)
+                    for image in images:
+                        position = self._find_item(_NOWHERE, image)
+                        events += self._end(position, _NOWHERE, image)
+                    return events
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
@@ -739,7 +746,9 @@ class ResponseState:
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
         own = [item for item in items if not self._is_of_server(item)]
-        output = [*map(self._as_output, own)]
+        output = [
+            each for item in own for each in _without_images(self._as_output(item))
+        ]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -862,6 +871,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if is_image_call(api_item):
+        api_item["result"] = image_result(api_item)
     if has_encrypted_reasoning(api_item):  # it is not taken back without one
         api_item.setdefault("summary", [])
 
@@ -882,6 +893,27 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _without_images(item: Item) -> list[Item]:
+    """Return a message without images, then these as the calls that generate them.
+
+    Gateways to models that draw have them as parts of the message, of a type that the API
+    lacks. As calls they are shown, stored and sent again like all other images.
+    """
+    if item_type(item) != "message":
+        return [item]
+    parts: list[Any] = []
+    images: list[Item] = []
+    for part in as_list(item.get("content")):
+        if "image" not in as_text(as_mapping(part).get("type")):
+            parts.append(part)
+            continue
+        result = image_result(part)
+        call_id = f"ig_{json_digest(result)}"
+        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
+        images.append({**call, "result": result})
+    return [{**item, "content": parts}, *images] if images else [item]
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")

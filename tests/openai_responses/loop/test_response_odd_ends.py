@@ -403,6 +403,38 @@ def test_parts_of_a_message_are_sound() -> None:
     assert alone["content"] == wire.message_item("world")["content"]
 
 
+ADDRESS = "https://x.example/1.png"
+
+
+@pytest.mark.parametrize(
+    ("image", "result"),
+    [
+        ({"b64_json": "AAAA", "mime_type": "image/gif"}, "data:image/gif;base64,AAAA"),
+        ({"image_url": {"url": ADDRESS}, "mime_type": "image/png"}, ADDRESS),
+        ({"image_url": "data:image/gif;base64,AA"}, "data:image/gif;base64,AA"),
+        ({"image": {"b64_json": "AAAA"}}, "AAAA"),
+        ({"inlineData": {"mimeType": "", "data": "AAAA"}}, "AAAA"),
+        ({"result": [{"url": ADDRESS}, {"url": "x"}]}, ADDRESS),
+        ({"result": [{"url": {"url": {"url": {"url": "x"}}}}]}, ""),
+        ({"result": []}, ""),
+        ({}, ""),
+    ],
+)
+def test_image_in_another_form_is_one_of_a_call(image: Item, result: str) -> None:
+    """It is shown, stored and sent again as such; or it is said that there is none."""
+    said = wire.message_item("There.")
+    content = [*said["content"], {"type": "output_image", **image}]
+    drawn = {**said, "content": content}
+    call = {"type": "image_generation_call", "id": "ig_1", **image}
+
+    for events in ([wire.done(drawn)], [wire.done(drawn), wire.done(drawn)], []):
+        text, alone = output_of(*events, wire.completed(drawn))
+        assert text == said
+        assert (alone["type"], alone["result"]) == (call["type"], result)
+    [called] = output_of(wire.done(call), wire.completed(call))
+    assert called["result"] == result
+
+
 ONE = wire.message("One.", at=0, phase="final_answer")
 TWICE = wire.message("O", "ne.", at=1, phase="final_answer")
 
