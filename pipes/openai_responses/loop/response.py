@@ -314,6 +314,7 @@ class ResponseState:
                 self._fail("error", event.error)
             case EndMark():
                 self._has_end_mark = True
+                self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
         return []

@@ -838,6 +838,18 @@ def test_answer_that_goes_on_after_an_end_is_not_over_before_the_next() -> None:
     assert state.close() == [ResponseDone()]  # the server has said so before
 
 
+def test_answer_that_may_go_on_is_over_at_the_mark_of_the_end() -> None:
+    """No client of OpenAI reads on after it; some servers keep the connection open."""
+    state = ResponseState(tool_names=())
+    for event in GOES_ON:
+        state.feed(wire.parsed(event))
+    assert not state.is_over
+
+    state.feed(EndMark())
+
+    assert state.is_over
+
+
 def test_failure_after_an_end_is_the_end() -> None:
     """Nothing more is waited for."""
     state = ResponseState(tool_names=())
