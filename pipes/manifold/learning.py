@@ -61,7 +61,7 @@ def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
 def known_repairs(
     memory: RepairMemory, endpoint: Endpoint, model: str, user_id: str
 ) -> tuple[Repair, ...]:
-    """Return what requests to a model need, by earlier refusals.
+    """Return what requests to a model need: by earlier refusals, and without any.
 
     Many bridges to Chat Completions take an image in the result of a tool for text: they
     refuse nothing, the model sees nothing, and a photo takes a million tokens

@@ -225,7 +225,21 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(part_text(part) for part in content_parts(content))
+    return "".join(gap + part_text(part) for part, gap in parts_with_gaps(content))
+
+
+def parts_with_gaps(content: object) -> Iterator[tuple[Item, str]]:
+    """Yield the parts of a message, each with what is between it and the text before it.
+
+    The texts of a message are one text, but a refusal is a paragraph of its own.
+    """
+    refuses = None
+    for part in content_parts(content):
+        is_refusal = part.get("type") == "refusal"
+        has_changed = part_text(part) != "" and refuses not in (None, is_refusal)
+        yield part, "\n\n" if has_changed else ""
+        if part_text(part):
+            refuses = is_refusal
 
 
 def answer_as_text(item: Item) -> Item:
@@ -545,6 +559,34 @@ _MOST_PAGES = 200
 """Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
+
+
+def image_result(image: object) -> str:
+    """Return an image as `result` has it: base64, a data URL or an address.
+
+    Gateways put it into objects of other APIs, and into lists (AI-Stats: `b64_json` with
+    a `mime_type`, or `image_url` with a `url`).
+    """
+    media_type = ""
+    for _ in range(_IMAGE_DEPTH):
+        if isinstance(image, list):
+            image = image[0] if image else None
+        if not isinstance(image, dict):
+            break
+        media_types = [image.get(name) for name in _MEDIA_TYPE_FIELDS]
+        media_type = as_text(next(filter(None, media_types), media_type))
+        image = next(filter(None, map(image.get, _IMAGE_FIELDS)), None)
+    result = as_text(image)
+    is_bare = bool(result) and ":" not in result[:_LONGEST_LABEL]
+    return f"data:{media_type};base64,{result}" if media_type and is_bare else result
+
+
+_IMAGE_DEPTH = 4
+_MEDIA_TYPE_FIELDS = ("mime_type", "media_type", "mimeType")
+_IMAGE_FIELDS = (
+    *("result", "image_url", "b64_json", "url", "data"),
+    *("image", "source", "inlineData"),
+)
 
 
 def image_format(item: JsonObject) -> str:

@@ -30,12 +30,14 @@ from typing import Any, NamedTuple, TypeGuard
 from openai_responses.items import (
     ANNOTATION_PLACES,
     Item,
+    TextPlace,
     content_parts,
     has_web_scheme,
     is_commentary,
     item_type,
     move_annotations,
     part_text,
+    parts_with_gaps,
 )
 from openai_responses.json_input import as_list, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
@@ -135,10 +137,10 @@ def strip_tracking(text: str) -> str:
 
 
 class _GrowingPart:
-    """The part of an item that grows, by its index, and what is held back of it."""
+    """The part of an item that grows, and what is held back of it."""
 
-    def __init__(self, part: int) -> None:
-        self.part = part
+    def __init__(self, place: TextPlace) -> None:
+        self.place = place
         self.buffer = HoldbackBuffer(_length_before_link)
         self.last_number = ""
         """The number that its text ends with so far, as it was put in; empty if it ends
@@ -190,9 +192,12 @@ class Citations:
                 index = event.output_index
                 growing = self._growing.get(index)
                 before = ""
-                if growing is None or growing.part != event.part:
+                place = (event.kind, event.part)
+                if growing is None or growing.place != place:
                     before = self._take_held(index)  # the rest of an earlier part
-                    growing = _GrowingPart(event.part)
+                    if growing and growing.place[0] != event.kind:
+                        before += "\n\n"  # as in `parts_with_gaps`
+                    growing = _GrowingPart(place)
                     self._growing[index] = growing
                 certain = growing.buffer.feed(event.text)
                 text = before + self._number_links(growing, certain)
@@ -241,7 +246,9 @@ class Citations:
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
-        text = "".join(self._shown_part(part) for part in content_parts(parts))
+        text = "".join(
+            gap + self._shown_part(part) for part, gap in parts_with_gaps(parts)
+        )
         text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
         return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
@@ -580,7 +587,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
-    for part in content_parts(item.get("content")):
+    for part, gap in parts_with_gaps(item.get("content")):
+        before += len(gap)
         text = part_text(part)
         find_position = _position_finder(text)
         for annotation in _annotations_of(part):

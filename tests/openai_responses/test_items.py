@@ -116,6 +116,11 @@ def test_calls_outputs_and_reasoning_differ(item: Item, kinds: list[str]) -> Non
     [
         ("Hi", "Hi"),
         ([{"text": "a"}, {"refusal": "b"}, {"image": "c"}, "d", {"text": 7}], "ab"),
+        (
+            [text_part("text", "a"), text_part("refusal", "b"), text_part("text", "c")],
+            "a\n\nb\n\nc",
+        ),
+        ([text_part("text", ""), text_part("refusal", "b")], "b"),
         ([{"type": "input_image"}], ""),
         (None, ""),
         ({"text": "a"}, ""),

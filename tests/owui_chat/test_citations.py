@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from openai_responses.endings import CUT
-from openai_responses.items import Item
+from openai_responses.items import Item, text_part
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.transport.stream import AnnotationAdded, ItemDone, TextDelta
 from owui_chat.citations import (
@@ -139,6 +139,8 @@ def test_parts_of_a_message_are_told_apart() -> None:
     item = {**message("1", ""), "content": [first, second]}
 
     assert shown(item) == ["a [b] [1]"] * 2
+    item["content"].append(text_part("refusal", "No."))
+    assert shown(item) == ["a [b] [1]\n\nNo."] * 2
 
 
 def test_other_servers_forms_of_content_are_read() -> None:

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from openai_responses.endings import COMPLETED
+from openai_responses.items import message_text, text_part
 from openai_responses.loop.events import RunDone, RunEvent
 from openai_responses.transport.stream import ItemDone, TextDelta
 from owui_chat.citations import (
@@ -183,6 +184,17 @@ def test_positions_shift_by_removed_tracking() -> None:
     for word in ("One", "two", "three"):
         assert clean[cited(text.index(word)) :].startswith(word)
     assert cited(len(text)) == cited(-1) == len(clean)
+
+
+def test_position_after_a_refusal_counts_the_blank_line() -> None:
+    note = {"type": "url_citation", "url": "https://a.example", "start_index": 0}
+    cited = {**text_part("text", "Rain."), "annotations": [note]}
+    content = [text_part("text", "a"), text_part("refusal", "No."), cited]
+
+    [annotation] = chat_annotations({"type": "message", "content": content}, 0)
+
+    start = annotation["url_citation"]["start_index"]
+    assert message_text({"content": content})[start:] == "Rain."
 
 
 @pytest.mark.parametrize(

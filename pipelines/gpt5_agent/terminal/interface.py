@@ -22,7 +22,13 @@ from gpt5_agent.terminal.session import Session
 from gpt5_agent.tools.approval_cards import one_line_json
 from openai_responses.items import is_call, is_reasoning
 from openai_responses.json_input import as_list, as_mapping
-from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
+from openai_responses.loop.events import (
+    GIVEN_UP,
+    RunDone,
+    RunEvent,
+    Status,
+    ToolOutput,
+)
 from openai_responses.transport.stream import ItemDone
 from owui_chat.wording import with_escapes
 from shells.valve_messages import PIPELINE_SHELL, advised_ending
@@ -82,6 +88,8 @@ class Terminal:
         """Write nothing yet; `write` gets texts with their line ends."""
         self._write = write
         self._texts = RunTexts(are_shown=emits_thoughts)
+        self._called: dict[int, str] = {}
+        """The names of the calls that were written, by their indexes."""
         self._inputs: asyncio.Queue[_WaitingInput | None] = asyncio.Queue()
         self._pending_requests: deque[ToolCallRequested] = deque()
         self._session: Session | None = None
@@ -161,6 +169,14 @@ class Terminal:
                 for shown in self._texts.feed(event):
                     for line in _format_run_event(shown):
                         self._line(line)
+                    match shown:
+                        case ItemDone(index, item) if is_call(item):
+                            self._called[index] = str(item.get("name"))
+                        case ItemDone(index, item) if item == GIVEN_UP:
+                            # A page takes the card away; a written line stays.
+                            name = self._called.pop(index, "")
+                            if name:
+                                self._line(_mark_lines("*", f"{name} is not called"))
 
     def on_new_message(self, message: NewMessage) -> None:
         self._line(message.content)

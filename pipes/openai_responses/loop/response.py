@@ -48,14 +48,7 @@ and goes on in another response of the same stream (BerriAI/litellm 40118).
 import json
 import re
 from collections import Counter, defaultdict, deque
-from collections.abc import (
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    Sequence,
-    Set,
-)
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal
@@ -80,9 +73,11 @@ from openai_responses.items import (
     distinct_id,
     flat_annotation,
     has_encrypted_reasoning,
+    image_result,
     is_call,
     is_call_output,
     is_hosted,
+    is_image_call,
     is_paired,
     is_reasoning,
     item_texts,
@@ -99,6 +94,7 @@ from openai_responses.items import (
 )
 from openai_responses.json_input import (
     JsonObject,
+    as_list,
     as_mapping,
     as_text,
     parse_json_object,
@@ -208,9 +204,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_texts: dict[int, tuple[int, str]] = {}
-        """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison. And what messages say."""
+        self._ended_texts: dict[int, str] = {}
+        """What they say: most ends of an item that come again are not longer, and need no
+        comparison."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -294,11 +290,15 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    item = self._as_output(item)
+                    item, *images = _without_images(self._as_output(item))
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
-                    return self._end(position, index, item)
+                    events = self._end(position, index, item)
+                    for image in images:
+                        position = self._find_item(_NOWHERE, image)
+                        events += self._end(position, _NOWHERE, image)
+                    return events
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
@@ -313,6 +313,7 @@ class ResponseState:
                 self._fail("error", event.error)
             case EndMark():
                 self._has_end_mark = True
+                self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
         return []
@@ -375,10 +376,10 @@ class ResponseState:
         """
         events: list[RunEvent] = []
         items = self._items[self._begin :]
-        made = {item.get("call_id") for item in items if is_call_output(item)}
+        waiting = {id(call) for call in open_calls(items)}
         for position, item in enumerate(items, self._begin):
-            is_open_call = is_call(item) and item.get("call_id") not in made
-            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
+            is_thought = is_reasoning(item) and not keeps_thoughts
+            if is_thought or id(item) in waiting:
                 self._open.pop(position, None)
                 self._ended.pop(position, None)
                 events.append(ItemDone(self._first + position, GIVEN_UP))
@@ -469,8 +470,8 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            _, was = self._ended_texts[position]
-            now = message_text(item).strip()
+            was = self._ended_texts[position].strip()
+            now = _whole_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
@@ -611,8 +612,8 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        length, _ = self._ended_texts[position]
-        if item is not None and _text_length(item) <= length:
+        was = self._ended_texts[position]
+        if item is not None and _text_length(item) <= len(was):
             return []
         ended = self._ended[position]
         known = dict(_telling_texts(ended))
@@ -654,8 +655,7 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        said = message_text(item).strip() if item_type(item) == "message" else ""
-        self._ended_texts[position] = (_text_length(item), said)
+        self._ended_texts[position] = _whole_text(item)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -747,7 +747,9 @@ class ResponseState:
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
         own = [item for item in items if not self._is_of_server(item)]
-        output = [*map(self._as_output, own)]
+        output = [
+            each for item in own for each in _without_images(self._as_output(item))
+        ]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -870,6 +872,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if is_image_call(api_item):
+        api_item["result"] = image_result(api_item)
     if has_encrypted_reasoning(api_item):  # it is not taken back without one
         api_item.setdefault("summary", [])
 
@@ -890,6 +894,27 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _without_images(item: Item) -> list[Item]:
+    """Return a message without images, then these as the calls that generate them.
+
+    Gateways to models that draw have them as parts of the message, of a type that the API
+    lacks. As calls they are shown, stored and sent again like all other images.
+    """
+    if item_type(item) != "message":
+        return [item]
+    parts: list[Any] = []
+    images: list[Item] = []
+    for part in as_list(item.get("content")):
+        if "image" not in as_text(as_mapping(part).get("type")):
+            parts.append(part)
+            continue
+        result = image_result(part)
+        call_id = f"ig_{json_digest(result)}"
+        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
+        images.append({**call, "result": result})
+    return [{**item, "content": parts}, *images] if images else [item]
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
@@ -970,6 +995,10 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 def _text_length(item: Item) -> int:
     return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _whole_text(item: Item) -> str:
+    return "".join(text for _, text in _telling_texts(item))
 
 
 def _can_grow(item: Item, kind: str) -> bool:

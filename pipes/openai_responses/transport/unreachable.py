@@ -53,7 +53,8 @@ def unreachable_error(
     kind = "unreachable"
     word, server, reason = _find_cause(error, endpoint, proxy)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        kind, word = "refused", "407"
+        kind = "refused"
+        word = "407"
     message = MESSAGES[kind][word].format(server=server, reason=reason)
     fault = FAULTS.get((kind, word), NO_FAULT)
     failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)

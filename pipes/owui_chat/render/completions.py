@@ -109,17 +109,19 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 index = event.output_index
+                if event.kind == "refusal" and index not in self._refusals:
+                    yield from self._show_held(index)
+                    self._refusals.add(index)
                 held = self._held.setdefault(
                     index, HoldbackBuffer(length_before_tracking)
                 )
                 shown = strip_tracking(held.feed(event.text))
-                if event.kind == "refusal":
-                    self._refusals.add(index)
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
                     kind = "refusal" if self._refuses_format(index) else "text"
-                    yield from self._add_text(self._gap(kind, index) + shown, index)
+                    gap = self._gap(kind, (index, event.kind))
+                    yield from self._add_text(gap + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
             case ItemDone() if has_image(event.item):

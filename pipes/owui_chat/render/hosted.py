@@ -22,12 +22,14 @@ from collections.abc import Mapping
 
 from openai_responses.items import (
     Item,
+    content_parts,
     image_url,
     item_type,
+    json_text,
     search_pages,
     search_queries,
 )
-from openai_responses.json_input import as_text, value_at
+from openai_responses.json_input import as_list, as_mapping, as_text, value_at
 from openai_responses.loop.events import RunDone, RunEvent, ToolOutput
 from openai_responses.requests.replay import remote_failed, remote_pair
 from openai_responses.transport.stream import (
@@ -255,10 +257,69 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
+class _ShellHostItem(_HostedItem):
+    """Commands in OpenAI's shell, as a call; what they printed is another item.
+
+    Without an output it is broken off at the end of the run, as any other call.
+    """
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield self._output.begin(_shell_host_item(event.item))
+            case ItemDone():
+                card = _shell_host_item(event.item)
+                yield self._output.end(self._host_index, card)
+
+
+def _shell_host_item(item: Item) -> Item:
+    call_id = _shell_call_id(item)
+    commands = as_list(as_mapping(item.get("action")).get("commands"))
+    return {
+        "type": "function_call",
+        "id": f"fc_{call_id}",
+        "call_id": call_id,
+        "name": "shell",
+        "arguments": json_text({"commands": [*filter(as_text, commands)]}),
+        "status": "completed",
+    }
+
+
+def _shell_call_id(item: Item) -> str:
+    """Return an id that no call of a function has."""
+    return f"shell_{as_text(item.get('call_id'))}"
+
+
+class _ShellOutputHostItem(_HostedItem):
+    """What the commands of an earlier item printed, and how they ended."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        if not isinstance(event, ItemDone):
+            return
+        call_id = _shell_call_id(event.item)
+        if not self._output.has_open_call(call_id):
+            return
+        texts: list[str] = []
+        failures: list[str] = []
+        for row in content_parts(event.item.get("output")):
+            outcome = as_mapping(row.get("outcome"))
+            if outcome.get("type") == "timeout":
+                failures.append("The commands took too long.")
+            elif outcome.get("exit_code"):
+                failures.append(f"Exit code: {outcome['exit_code']}")
+            texts += [as_text(row.get("stdout")), as_text(row.get("stderr"))]
+        text = "\n".join(filter(None, [*texts, *failures]))
+        output = {"call_id": call_id, "output": text}
+        answer = ToolOutput(event.output_index, output, failed=bool(failures))
+        yield from self._output.answer(answer)
+
+
 HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
+    "shell_call": _ShellHostItem,
+    "shell_call_output": _ShellOutputHostItem,
 }

@@ -178,6 +178,10 @@ class OutputItems:
         """Whether a call has no output yet."""
         return bool(self._open_calls)
 
+    def has_open_call(self, call_id: str) -> bool:
+        """Say whether this call has no output yet."""
+        return call_id in self._open_calls
+
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
         index = len(self.items)

@@ -18,7 +18,9 @@ from gpt5_agent.request import OwnToolSettings
 from gpt5_agent.terminal.interface import KeyboardContext, Terminal
 from gpt5_agent.terminal.session import Session
 from openai_responses.items import Item
+from openai_responses.loop.events import GIVEN_UP
 from openai_responses.loop.tools import Approver
+from openai_responses.transport.stream import ItemDone
 from runs.sample import message, reasoning
 from runs.scripted import ScriptedProvider
 from simulator import Simulator
@@ -364,3 +366,11 @@ async def test_long_output_is_cut() -> None:
         desk.terminal.receive_line("Weather?")
         rows = ["= " + "x" * 76, *["x" * 78] * 24, "x" * 52 + " [...]\n"]
         await desk.sees("\n  ".join(rows))
+
+
+async def test_call_that_a_retry_gives_up_is_taken_back() -> None:
+    desk = Desk()
+    for item in (calls("look", 1), GIVEN_UP, GIVEN_UP):
+        desk.terminal.show(ItemDone(1, item))
+
+    assert desk.text.splitlines()[1:] == ["* look is not called"]

@@ -404,6 +404,38 @@ def test_parts_of_a_message_are_sound() -> None:
     assert alone["content"] == wire.message_item("world")["content"]
 
 
+ADDRESS = "https://x.example/1.png"
+
+
+@pytest.mark.parametrize(
+    ("image", "result"),
+    [
+        ({"b64_json": "AAAA", "mime_type": "image/gif"}, "data:image/gif;base64,AAAA"),
+        ({"image_url": {"url": ADDRESS}, "mime_type": "image/png"}, ADDRESS),
+        ({"image_url": "data:image/gif;base64,AA"}, "data:image/gif;base64,AA"),
+        ({"image": {"b64_json": "AAAA"}}, "AAAA"),
+        ({"inlineData": {"mimeType": "", "data": "AAAA"}}, "AAAA"),
+        ({"result": [{"url": ADDRESS}, {"url": "x"}]}, ADDRESS),
+        ({"result": [{"url": {"url": {"url": {"url": "x"}}}}]}, ""),
+        ({"result": []}, ""),
+        ({}, ""),
+    ],
+)
+def test_image_in_another_form_is_one_of_a_call(image: Item, result: str) -> None:
+    """It is shown, stored and sent again as such; or it is said that there is none."""
+    said = wire.message_item("There.")
+    content = [*said["content"], {"type": "output_image", **image}]
+    drawn = {**said, "content": content}
+    call = {"type": "image_generation_call", "id": "ig_1", **image}
+
+    for events in ([wire.done(drawn)], [wire.done(drawn), wire.done(drawn)], []):
+        text, alone = output_of(*events, wire.completed(drawn))
+        assert text == said
+        assert (alone["type"], alone["result"]) == (call["type"], result)
+    [called] = output_of(wire.done(call), wire.completed(call))
+    assert called["result"] == result
+
+
 ONE = wire.message("One.", at=0, phase="final_answer")
 TWICE = wire.message("O", "ne.", at=1, phase="final_answer")
 
@@ -902,6 +934,18 @@ def test_answer_that_goes_on_after_an_end_is_not_over_before_the_next() -> None:
     assert (state.ending, state.is_over, state.close()) == (None, False, [])
     state.feed(wire.parsed(wire.message("Hel", "lo", at=1)[-1]))
     assert state.close() == [ResponseDone()]  # the server has said so before
+
+
+def test_answer_that_may_go_on_is_over_at_the_mark_of_the_end() -> None:
+    """No client of OpenAI reads on after it; some servers keep the connection open."""
+    state = ResponseState(tool_names=())
+    for event in GOES_ON:
+        state.feed(wire.parsed(event))
+    assert not state.is_over
+
+    state.feed(EndMark())
+
+    assert state.is_over
 
 
 def test_failure_after_an_end_is_the_end() -> None:

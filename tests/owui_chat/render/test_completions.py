@@ -6,7 +6,7 @@ import pytest
 
 from openai_responses.endings import COMPLETED, CUT, Ending, ending_of_incomplete
 from openai_responses.errors import ApiError
-from openai_responses.items import Item
+from openai_responses.items import Item, text_part
 from openai_responses.loop.events import RunDone, RunEvent, Status
 from openai_responses.models.usage import Cost, Usage
 from openai_responses.transport.stream import ItemDone
@@ -64,6 +64,7 @@ DONE = message("2", "Done.", "commentary")
 RAIN = message("3", "Rain.", "final_answer")
 TWO_PARTS = [{"type": "summary_text", "text": text} for text in ("One", "Two")]
 HM = [{"type": "reasoning_text", "text": "Hm."}]
+TWO = text_part("text", "Two?")
 DRAWN: Item = {
     **{"type": "image_generation_call", "id": "ig_1", "status": "completed"},
     "result": "AAAA",
@@ -278,6 +279,12 @@ def test_first_delta_says_who_speaks(items: list[Item]) -> None:
             "Two\n\nNot three.",
             "Two",
             "Not three.",
+        ),
+        (
+            [{**message("1", ""), "content": [TWO, text_part("refusal", "Not 3?")]}],
+            "Two?\n\nNot 3?",
+            "Two?",
+            "Not 3?",
         ),
         # A question mark is held back, as an address may end with it.
         ([refusal("1", "May I help?")], "May I help?", "", "May I help?"),

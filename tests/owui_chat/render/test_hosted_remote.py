@@ -117,6 +117,53 @@ def test_a_call_that_failed_shows_why(
     assert output["output"][0]["text"] == words
 
 
+SHELL: Item = {
+    **{"type": "shell_call", "id": "sh_1", "call_id": "call_1"},
+    "action": {"commands": ["ls", "make", 7], "timeout_ms": 1},
+}
+ENDED_WELL = {"type": "exit", "exit_code": 0}
+ENDED_BADLY = {"type": "exit", "exit_code": 2}
+
+
+def printed(stdout: str, outcome: Json, stderr: str = "") -> Json:
+    return {"stdout": stdout, "stderr": stderr, "outcome": outcome}
+
+
+@pytest.mark.parametrize(
+    ("rows", "text", "status"),
+    [
+        ([printed("a", ENDED_WELL), printed("b", ENDED_WELL)], "a\nb", "completed"),
+        ([printed("a", ENDED_BADLY, "no")], "a\nno\nExit code: 2", "failed"),
+        (
+            [printed("", {"type": "timeout"})],
+            "The commands took too long.",
+            "failed",
+        ),
+        (
+            None,
+            "Error: this was not run, because the answer was interrupted.",
+            "failed",
+        ),
+    ],
+)
+def test_commands_of_openais_shell_are_a_card(
+    rows: list[Json] | None, text: str, status: str, host_functions: HostFunctions
+) -> None:
+    """Opened by an administrator alone; another item has what they printed."""
+    output = {**SHELL, "type": "shell_call_output", "id": "sho_1", "output": rows}
+    lone = {**output, "id": "sho_2", "call_id": "call_2"}
+    other = message("1", "Done.")
+
+    rendered = tell(run_of(SHELL, *([lone, output] if rows else []), other))
+
+    items = host_functions.reduce(natives(rendered.chunks))
+    by_type = {item["type"]: item for item in items}
+    assert len(by_type) == len(items) == 3
+    assert by_type["function_call"]["arguments"] == '{"commands": ["ls", "make"]}'
+    shown = by_type["function_call_output"]
+    assert (shown["output"][0]["text"], shown["status"]) == (text, status)
+
+
 @pytest.mark.parametrize(
     ("name", "lines"),
     [

@@ -241,14 +241,14 @@ def test_parts_of_a_thought_are_shown_as_one(key: str) -> None:
     assert [part["text"] for part in item[key]] == ["One\n\nTwo"]
 
 
-def test_parts_of_a_message_follow_each_other() -> None:
-    parts = message("1", "One")["content"] + refusal("1", " Two")["content"]
+def test_refusal_in_a_message_is_a_paragraph_of_its_own() -> None:
+    parts = message("1", "One")["content"] + refusal("1", "Two")["content"]
 
     rendered = tell(run_of({**message("1", ""), "content": parts}))
 
     deltas = [chunk["delta"] for chunk in rendered.chunks if "delta" in chunk]
-    assert "".join(deltas) == "One Two"
-    assert message_text(rendered.view.output.items[0]) == "One Two"
+    assert "".join(deltas) == "One\n\nTwo"
+    assert message_text(rendered.view.output.items[0]) == "One\n\nTwo"
 
 
 def test_unknown_item_is_not_shown() -> None:

@@ -329,6 +329,37 @@ async def test_what_came_before_the_next_attempt_is_estimated(
     assert [row.output for row in await desk.counted()] == outputs
 
 
+SORRY = {"code": "server_error", "message": "Sorry!"}
+THOUGHT = wire.reasoning(["word " * 400])[:-1]
+
+
+@pytest.mark.parametrize(
+    ("events", "output"),
+    [
+        (THOUGHT, 500),
+        ([*THOUGHT, wire.ended("failed", error=SORRY, usage=None)], 500),
+        ([*THOUGHT, wire.ended("failed", error=SORRY)], 12),
+        ([wire.ended("failed", error=SORRY)], 12),
+        ([], 0),
+    ],
+    ids=["broken", "failed", "with its usage", "with nothing else", "unbegun"],
+)
+async def test_attempt_before_the_answer_counts(
+    events: wire.Events, output: int, desk: Desk
+) -> None:
+    """Its tokens are billed as well: those that it named, or an estimate."""
+    said = wire.message("Hi.")
+    whole = [*said, wire.completed(said[-1]["item"])]
+    broken = breaking(wire.on_the_wire(*events))
+    async with Upstream(in_turn(broken, streaming(wire.on_the_wire(*whole)))) as server:
+        retries = expert(max_retries=1)
+        desk.set_valves(BASE_URL=server.base_url, EXPERT_JSON=retries)
+        await desk.chunks(chat("Hi"))
+
+    row = await desk.row()
+    assert (row.requests, row.output) == (1 + bool(output), output + 12)
+
+
 async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> None:
     """It is shown after the response that asked, and the answer is stopped then."""
     server = {"server_label": "wiki", "server_url": "https://wiki.example/mcp"}
