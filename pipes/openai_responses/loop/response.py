@@ -953,8 +953,9 @@ def _with_plain_arguments(item: Item) -> Item:
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
     object twice. Models write line ends into texts as they are, where JSON wants them
     escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
-    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975). Whoever
-    makes the call, here, in the host or at a client, would find no arguments in them.
+    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
+    for none. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
     if not (is_call(item) and text) or parse_json_object(text) is not None:
@@ -965,6 +966,8 @@ def _with_plain_arguments(item: Item) -> Item:
         last = parse_json_object(rest)
         if isinstance(value, str) and not rest:
             plain = value
+        elif value is None and not rest:
+            plain = "{}"
         elif last is not None and value in ({}, last):
             plain = rest
         elif isinstance(value, dict) and not _MORE_JSON.search(rest):

@@ -695,6 +695,8 @@ def test_name_of_a_call_is_read_without_marks_of_the_model(
         ('{"a": "one\ntwo"}<|call|>', '{"a": "one\\ntwo"}'),
         ('{} "a": 1}', '{} "a": 1}'),
         ("[1] <|call|>", "[1] <|call|>"),
+        ("null", "{}"),
+        ("null 1", "null 1"),
     ],
 )
 def test_arguments_with_more_around_them_are_one_object(came: str, read: str) -> None:
