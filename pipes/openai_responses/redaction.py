@@ -79,6 +79,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _REDACTED.join(parts)
 
 
+_WHOLE_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
+    r"(?:\.[\w-]++)*+"
+)
+
+
+def hide_keys(text: str) -> str:
+    """Return `text` with `[redacted]` in place of whole keys; nothing else changes.
+
+    What administrators paste into the wrong setting is in messages and names. A shorter
+    text may be a name: that of a deployment can begin with `sk-`.
+    """
+    return _WHOLE_KEY.sub(_REDACTED, text)
+
+
 _LONGEST_SECRET = 6_000
 """Characters; a key has at most 2,000, which an address writes as up to three each."""
 

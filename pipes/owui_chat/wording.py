@@ -54,9 +54,12 @@ _MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
 """The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
-def as_plain_markdown(name: str) -> str:
-    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+def as_plain_markdown(name: str, kept: str = "") -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing.
+
+    Of a longer text the `kept` characters stay: its lines.
+    """
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name, kept))
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
 
 

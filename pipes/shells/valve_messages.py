@@ -18,6 +18,7 @@ from openai_responses.errors import (
     SettingFault,
     SettingName,
 )
+from openai_responses.redaction import hide_keys
 
 
 class Shell(NamedTuple):
@@ -81,12 +82,13 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
     """Return the message of an error, with what an administrator can do."""
-    return f"{error} {fault_advice(error.fault, shell)}".strip()
+    return hide_keys(f"{error} {fault_advice(error.fault, shell)}".strip())
 
 
 def advised_ending(ending: Ending, shell: Shell) -> Ending:
     """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    advice = fault_advice(ending.fault, shell)
+    message = hide_keys(f"{ending.message} {advice}".strip())
     return ending._replace(message=message, fault=NO_FAULT)
 
 

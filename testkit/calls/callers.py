@@ -5,6 +5,7 @@ from typing import Any
 Json = dict[str, Any]
 OURS: Json = {
     "access_programs": {"cyber": "standard"},
+    "cache_control": {"type": "ephemeral"},
     "context_management": [{"type": "compaction", "compact_threshold": 1000}],
     "image": {"context_compression": "disabled"},
     "max_tool_calls": 7,

@@ -386,7 +386,8 @@ class ToolResults:
     def sources(
         self, tool_name: str, tool_params: Json, tool_result: str, tool_id: str = ""
     ) -> list[Json]:
-        return [{"source": {"name": tool_name, "id": tool_id}, "text": tool_result}]
+        source = {"name": tool_name, "id": tool_id}
+        return [{"source": source, "document": [tool_result]}]
 
     async def store(self, request: Any, url: str, metadata: Json, user: Any) -> str:
         self.stored.append(url)

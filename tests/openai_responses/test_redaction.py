@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from openai_responses.redaction import (
     describe_exception,
     header_secrets,
+    hide_keys,
     hide_paths,
     redact,
     redact_beginning,
@@ -23,6 +24,7 @@ from openai_responses.redaction import (
 )
 
 KEY = "sk-canary-7c1e5f"
+WHOLE_KEY = f"sk-proj-{'Ab1_-' * 10}"
 ODD = 'p+ä/"?w d'
 
 
@@ -284,3 +286,17 @@ def test_the_end_of_what_is_read_shows_no_half_of_a_secret(
         f"p {LONG_SECRET} end", 99, partial(redact, secrets=[LONG_SECRET])
     )
     assert whole == "p [redacted] end"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        (f"the entry {WHOLE_KEY} is none", "the entry [redacted] is none"),
+        (f"`{WHOLE_KEY[:40]}`", "`[redacted]`"),
+        (f"x, eyJ{'a' * 20}.{'b' * 20}", "x, [redacted]"),
+        ("`sk-gpt-5`, api_key: `x`, task-gpt-5.2-of-the-whole-team", ""),
+    ],
+)
+def test_message_about_a_setting_has_no_whole_key(text: str, shown: str) -> None:
+    """And stays as it is: nothing else in it is a secret."""
+    assert hide_keys(text) == (shown or text)

@@ -104,3 +104,11 @@ def test_valve_that_cannot_be_read_is_no_fault_of_the_request() -> None:
     """A program gets a status of the server's own."""
     error = valve_error("HEADERS is no JSON", PIPE_SHELL, "{}")
     assert error.remedy == "setup"
+
+
+def test_messages_have_no_key_that_stands_in_the_wrong_place() -> None:
+    """An administrator pasted it as the name of a model, and everybody reads them."""
+    words = f"The model sk-proj-{'a1' * 12} does not exist."
+    hidden = "The model [redacted] does not exist."
+    assert error_message(InvalidRequest(words), PIPE_SHELL) == hidden
+    assert advised_ending(Ending("failed", message=words), PIPE_SHELL).message == hidden

@@ -32,6 +32,7 @@ from openai_responses.loop.attempts import Attempts
 from openai_responses.loop.tools import Approver
 from openai_responses.models.resolve import ResolvedModel, resolve_model
 from openai_responses.recent_texts import RecentTexts
+from openai_responses.redaction import hide_keys
 from openai_responses.repairs.memory import RepairMemory
 from openai_responses.requests.build import Settings
 from openai_responses.requests.parameters import hash_ids, read_bool
@@ -166,7 +167,7 @@ def _find_notices(
         call.log.warn_once(end_of_model, shared.logged)
     if call.caller.is_admin:
         told = filter(None, (*problems, *call.settings.problems))
-        notices |= {problem: problem for problem in told}
+        notices |= {problem: hide_keys(problem) for problem in told}
 
     def take_notices() -> list[str]:
         is_new = shared.notices.first_time

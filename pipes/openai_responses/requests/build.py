@@ -107,6 +107,7 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None  # OpenRouter's, of its Responses API
     repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
 

@@ -34,6 +34,7 @@ ANSWER_KEYS = (
 
 ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
+    "cache_control": "billed",
     "context_management": "billed",
     "image": "changes the cost",
     "max_tool_calls": "limits the cost",
@@ -55,6 +56,7 @@ _MODE: _KeyTree = {"mode": _ANY}
 _CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
 _KNOWN_KEYS: Mapping[str, _KeyTree] = {
     "access_programs": {"cyber": _ANY},
+    "cache_control": {"type": _ANY, "ttl": _ANY},
     "context_management": {"type": _ANY, "compact_threshold": _ANY},
     "image": {"context_compression": _ANY},
     "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},

@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from openai_responses.endpoint import bare_key
+from openai_responses.redaction import hide_keys
 from owui_manifold.call.expert import PipeExpertKeys
 from settings.old_valves import old_names
 from settings.shared_valves import SHARED, SharedValves
@@ -251,8 +252,11 @@ class Valves(SharedValves):
         return "user" if value in ("id", "email") else value
 
     def model_names(self) -> list[str]:
-        """Return the entries of MODEL_ID; no name of a model has a semicolon."""
-        return comma_list(self.MODEL_ID.replace(";", ","))
+        """Return the entries of MODEL_ID; no name of a model has a semicolon.
+
+        Everybody sees the list of models: a key that was pasted here is none.
+        """
+        return comma_list(hide_keys(self.MODEL_ID.replace(";", ",")))
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.

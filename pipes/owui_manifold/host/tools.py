@@ -17,6 +17,8 @@ from openai_responses.callbacks import ignore_report
 from openai_responses.json_input import (
     JsonObject,
     JsonTooLarge,
+    as_list,
+    as_text,
     json_size,
     parse_json_object,
     value_at,
@@ -26,6 +28,7 @@ from openai_responses.requests.json_schema import LARGEST_SCHEMA
 from openai_responses.requests.tools import ToolNames
 from openai_responses.ulid import new_ulid
 from owui_chat.host_tools import CALL_TOOL, read_call_tool
+from owui_chat.wording import as_plain_markdown
 from owui_host.users import HostUser, user_model
 from owui_manifold.host.callables import (
     call_server,
@@ -70,6 +73,17 @@ _CITED = (
     "view_knowledge_file",
 )
 """Builtin tools whose results name sources, as in the host."""
+
+
+def _undrawn(source: dict[str, Any]) -> dict[str, Any]:
+    """Return a source whose texts show what is in them, and draw nothing.
+
+    The page shows a source that is opened as Markdown: an image in a page of the web
+    would be loaded from there.
+    """
+    texts = as_list(source.get("document"))
+    shown = [as_plain_markdown(as_text(text), kept="\n\t") for text in texts]
+    return {**source, "document": shown}
 
 
 _ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
@@ -276,6 +290,8 @@ class HostTools:
         if text and name in _CITED and host.is_builtin(name) and may_cite:
             tool_id = str(tool.get("tool_id") or "")
             sources = citation_sources(name, params, text, tool_id)
+            if name == "fetch_url":
+                sources = [_undrawn(source) for source in sources]
         store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
             files, text, store, user, has_row=self._user.has_row

@@ -6,6 +6,7 @@ administration's limits.
 """
 
 from openai_responses.json_input import as_list, value_at
+from openai_responses.redaction import hide_keys
 from owui_manifold.call.callers import caller_may_set_error
 from owui_manifold.call.config import calls_are_legacy
 from owui_manifold.call.context import Call
@@ -145,5 +146,5 @@ async def notices_of(prepared: Prepared) -> list[str]:
     for error in errors:
         call.log.warn(error)
     if call.caller.is_admin:
-        notices += reversed(errors)
+        notices += map(hide_keys, reversed(errors))
     return [notice for notice in notices if notice]

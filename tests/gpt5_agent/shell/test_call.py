@@ -179,7 +179,8 @@ def test_delegate_is_our_own_tool_only_where_there_are_tasks(
 
 def test_unreadable_approval_rule_asks_and_is_reported() -> None:
     """Every call is asked about; administrators read why in the chat."""
-    call = question(TOOL_APPROVAL="read_*=auto, delete_*:deny")
+    expert = f'{{"sk-proj-{"a1" * 12}": 1}}'  # others may read the chat
+    call = question(TOOL_APPROVAL="read_*=auto, delete_*:deny", EXPERT_JSON=expert)
     of_admin = call._replace(caller=PipelineCaller(is_admin=True))
     readable = question()._replace(caller=PipelineCaller(is_admin=True))
 
@@ -192,6 +193,7 @@ def test_unreadable_approval_rule_asks_and_is_reported() -> None:
     told = "".join(for_admin.take_notices())
     assert "'delete_*:deny'" in told
     assert "the valves of this pipeline" in told
+    assert "unknown names: [redacted]." in told
     assert for_admin.take_notices() == []  # it was shown
 
 

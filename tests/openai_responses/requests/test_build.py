@@ -80,7 +80,8 @@ def test_chat_without_a_message_is_refused() -> None:
 
 
 def test_fields_are_parameters_of_the_api() -> None:
-    assert set(ResponsesRequest.model_fields) - {"repairs"} <= api_parameters()
+    ours = {"repairs", "cache_control"}  # the latter is OpenRouter's
+    assert set(ResponsesRequest.model_fields) - ours <= api_parameters()
 
 
 def api_parameters() -> set[str]:
@@ -417,6 +418,7 @@ def test_keys_that_the_api_does_not_have_never_leave() -> None:
             **{"prewarm": False, "ttl": "30m"},
         },
         "access_programs": {"cyber": "standard"},
+        "cache_control": {"type": "ephemeral", "ttl": "1h"},
         "context_management": [{"type": "compaction", "compact_threshold": 1_000}],
         "moderation": {
             "model": "m",

@@ -365,3 +365,11 @@ async def test_models_are_separated_by_whatever_separates_lists() -> None:
     """A blank does not: names at gateways have some."""
     listed = await names(MODEL_ID="gpt-4o; o3;\nmy model,gpt-4o")
     assert list(listed) == ["gpt-4o", "o3", "my model"]
+
+
+async def test_key_in_the_place_of_a_model_is_not_listed() -> None:
+    """Everybody sees the list."""
+    assert list(await names(MODEL_ID=f"gpt-4o, sk-proj-{'a1' * 12}")) == [
+        "gpt-4o",
+        "[redacted]",
+    ]

@@ -493,8 +493,22 @@ async def test_tools_that_cite_name_their_sources(
 
     returned = await answer(tools, name)
 
-    source = {"source": {"name": name, "id": "server:1"}, "text": "found"}
+    source = {"source": {"name": name, "id": "server:1"}, "document": ["found"]}
     assert returned.card == ({"sources": [source]} if cites else {})
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [("fetch_url", "!&#91;a&#93;(b)\n\\<i\\>"), ("view_file", "![a](b)\n<i>")],
+)
+async def test_page_of_the_web_draws_nothing_as_a_source(name: str, shown: str) -> None:
+    """A file of the host is shown as the host does."""
+    tools = host_tools({name: result("![a](b)\n<i>", type="builtin")})
+
+    returned = await answer(tools, name)
+
+    assert returned.output == "![a](b)\n<i>"
+    assert returned.card["sources"][0]["document"] == [shown]
 
 
 @pytest.mark.parametrize("emitter", [None, object()])

@@ -151,12 +151,15 @@ async def test_other_image_models_are_not_announced(desk: Desk, options: str) ->
 
 async def test_mistakes_in_valves_are_reported_to_administrators(desk: Desk) -> None:
     prices = '{"one": {"input": 1, "output": 2}, "other": {"input": 1, "outpt": 2}}'
-    desk.set_valves(USER_MAY_CHANGE="efort", CUSTOM_MODEL_PRICING_JSON=prices)
+    given = f"efort, sk-proj-{'a1' * 12}"  # others may read the chat
+    desk.set_valves(USER_MAY_CHANGE=given, CUSTOM_MODEL_PRICING_JSON=prices)
     wishes = {"version": 99}
 
     third, second, first = await lines(desk, openai_responses=wishes)
 
-    assert first.startswith("USER_MAY_CHANGE contains unknown names: efort")
+    assert first.startswith(
+        "USER_MAY_CHANGE contains unknown names: efort, [redacted]. "
+    )
     assert second.startswith("The switches next to the chat input have no effect: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
     assert await lines(desk, USER, openai_responses=wishes) == []
