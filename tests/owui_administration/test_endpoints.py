@@ -113,6 +113,7 @@ def test_entry_is_for_groups_and_models(
     [
         {"api_key": "sk-own"},
         {"base_url": "https://other.example", "api_key": "sk-own"},
+        {"base_url": "", "api_key": "sk-own"},  # OpenAI's own
         {"base_url": "https://it.azure.com", "auth": "entra_id"},
     ],
 )
@@ -122,13 +123,15 @@ def test_nothing_of_the_valves_account_goes_elsewhere(given: Json) -> None:
 
     applied = valves.model_copy(update=entry(**given).valves())
 
-    headers = build_endpoint(applied).headers()
+    endpoint = build_endpoint(applied)
+    headers = endpoint.headers()
     names = {"Authorization", "Content-Type"}
     names |= {"api-key"} if "auth" in given else set()
     assert set(headers) <= names
     assert "valves" not in json.dumps(headers)
     assert applied.FILE_SEARCH_VECTOR_STORES == ""
     assert given.get("base_url", valves.BASE_URL) == applied.BASE_URL
+    assert entry(**given).at(valves.BASE_URL).host == endpoint.host
 
 
 EAST: Json = {"base_url": "https://east.example/v1", "api_key": "sk-east"}

@@ -95,6 +95,7 @@ def test_limit_is_used_up_when_it_is_reached() -> None:
         "Your limit of $5.00 a month is used up: $5.00 so far. It resets on "
         "2026-12-01 at 00:00 UTC."
     )
+    assert refusal(limits(rule(money=0, per="month")))  # none at all
 
 
 def test_the_limit_that_holds_longest_is_named() -> None:
@@ -298,8 +299,9 @@ def test_effort_is_lowered_to_an_allowed_one(
     assert refusal(limited, model) == ""
 
 
-def test_model_without_an_allowed_effort_is_refused() -> None:
-    limited = limits(rule(efforts=["low"]), rule(efforts=["high"]))
+@pytest.mark.parametrize("others", [["low"], []])
+def test_model_without_an_allowed_effort_is_refused(others: list[str]) -> None:
+    limited = limits(rule(efforts=others), rule(efforts=["high"]))
 
     assert effort_of(limited, "high", "gpt-5.2") == ""
     assert "no effort that you may use" in refusal(limited)
@@ -323,6 +325,7 @@ def test_hosted_tools_are_those_that_every_rule_allows() -> None:
 
     assert {"file_search", "mcp", "code_interpreter", "image_generation"} <= set(closed)
     assert "web_search" not in closed
+    assert "web_search" in limits(rule(tools=[])).forbidden_tools()
 
 
 @pytest.mark.parametrize(

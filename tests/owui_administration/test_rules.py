@@ -16,8 +16,8 @@ def test_no_text_counts_nothing_and_an_empty_list_only_counts() -> None:
 
 BROKEN: dict[str, tuple[dict[str, Any], str]] = {
     "an unknown key": ({"mony": 5}, "the key `mony` is unknown (known"),
-    "an amount without a period": ({"money": 5}, "`per` is missing"),
-    "tokens without a period": ({"tokens": 5}, "`per` is missing"),
+    "an amount without a period": ({"money": 0}, "`per` is missing"),
+    "tokens without a period": ({"tokens": 0}, "`per` is missing"),
     "a negative amount": ({"tokens": -1}, "`tokens` has to be at least 0"),
     "an amount that no total reaches": ({"tokens": 10**309}, "`tokens` has a wrong"),
     "a text as an amount": ({"money": "5"}, "`money` has a wrong value"),

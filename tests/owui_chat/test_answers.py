@@ -30,7 +30,7 @@ RAN = (call("1"), output("1"))
         ([], [], "no_answer"),
         ([{**reasoning("1"), "content": [HM]}], [], "no_answer"),
         ([message("1", " \n")], [], "no_answer"),
-        ([LOOK, message("2", "", "final_answer")], [], None),
+        ([LOOK, message("2", "\n", "final_answer")], [], None),
         ([reasoning("1"), search("1")], [message("0", "Before.")], "no_answer"),
     ],
 )

@@ -642,9 +642,10 @@ def test_thought_that_a_program_gives_back_under_two_names_is_one() -> None:
     chat: list[Json] = [
         {"role": "user", "content": "Hi", **named},
         {"role": "assistant", "content": "Hello", **named},
+        {"role": "assistant", "content": "Hello", **named, "reasoning_content": "\n"},
     ]
 
-    parts = [HI, AssistantThought("Hm."), AssistantText("Hello")]
+    parts = [HI, *[AssistantThought("Hm."), AssistantText("Hello")] * 2]
     assert parse_messages(chat, with_thoughts=True)[1] == parts
 
 

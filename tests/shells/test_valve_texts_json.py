@@ -38,6 +38,11 @@ WHOLE = {"tries": 5, "wait": 1, "mode": "b"}
             {"wait": 1},
             ["`wait` cannot be 0.5. The least is 1, which applies."],
         ),
+        (
+            '{"tries": -1}',
+            {"tries": 0},
+            ["`tries` cannot be -1. The least is 0, which applies."],
+        ),
         ('{"wait": NaN}', {}, ["`wait` cannot be nan. How long. Otherwise."]),
         (
             '{"tries": "x", "mode": "c", "wait": 9}',

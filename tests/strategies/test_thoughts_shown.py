@@ -190,7 +190,8 @@ def test_r14_a_silent_call_is_announced_once(
 
 def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
     tagged = [{"type": "reasoning_text", "text": TAGGED}]  # a server's own thought
-    items = [call("1"), message("2", TAGGED), reasoning("3", content=tagged)]
+    said = message("2", f"<think>\n</think>{TAGGED}")
+    items = [call("1"), said, reasoning("3", content=tagged)]
     *_, ended = shown(items)
     *_, hidden = shown(items, are_shown=False)
 
@@ -208,7 +209,7 @@ def test_a_whole_answer_has_its_thoughts_as_reasoning() -> None:
 
 def test_citations_keep_their_words() -> None:
     """Their places count in the answer."""
-    text = "<think>Hm.</think>\n\nIt rains."
+    text = "<THINK>Hm.</Think>\n\nIt rains."
     span = {"start_index": text.index("rains"), "end_index": len(text)}
     item = message("1", text)
     item["content"][0]["annotations"] = [

@@ -469,7 +469,7 @@ OFFICE = "application/vnd.openxmlformats-officedocument"
         ("table.csv", "application/vnd.ms-excel", "text/csv"),  # Windows says so
         ("code.ts", "video/mp2t", "text/plain"),  # and so do browsers
         ("code.py", "text/x-python", "text/plain"),
-        ("notes", "Text/Plain; charset=utf-8", "text/plain"),
+        ("notes", "Text/Plain ; charset=utf-8", "text/plain"),
         ("notes.xyz", "text/x-strange", "text/x-strange"),
         ("a.docx", "", f"{OFFICE}.wordprocessingml.document"),
         ("a.xlsx", "", f"{OFFICE}.spreadsheetml.sheet"),

@@ -103,17 +103,18 @@ NOON_TO_ONE = changed("It is one.", "It is noon.")
 SENT_BEFORE = {"a0": whole(WHOLE), "a1": NOON_TO_ONE}
 
 
-def test_first_turn_keeps_its_instructions() -> None:
-    assert change_instructions(None, "Be brief.", MODEL) == whole("Be brief.")
-    instructions = sent_instructions(CHAT, {"a0": whole("Be brief.")}, MODEL)
-    assert change_instructions(instructions, "Be brief.", MODEL) == SentContext()
+@pytest.mark.parametrize("first", ["Be brief.", ""])
+def test_first_turn_keeps_its_instructions(first: str) -> None:
+    assert change_instructions(None, first, MODEL) == whole(first)
+    instructions = sent_instructions(CHAT, {"a0": whole(first)}, MODEL)
+    assert change_instructions(instructions, first, MODEL) == SentContext()
 
 
 @pytest.mark.parametrize(
     ("given", "change"),
     [
         ("Be brief.\nIt is two.", changed("It is two.", "It is one.")),
-        ("Be brief.\n\nIt is one.", SentContext()),
+        ("Be brief.\n \nIt is one.", SentContext()),
         ("Be brief.\nIt is noon.", changed("It is noon.", "It is one.")),
         ("Be brief.", changed(gone="It is one.")),
         ("Be kind.\nBe brief.\nIt is one.", changed("Be kind.", index=0)),
@@ -139,7 +140,7 @@ def test_change_is_relative_to_the_instructions_last_sent(
     later = sent_instructions(CHAT, SENT_BEFORE | {"a2": now}, MODEL)
     assert later
     assert later.first == WHOLE
-    assert later.lines == [line for line in given.splitlines() if line]
+    assert later.lines == [line for line in given.splitlines() if line.strip()]
     assert change_instructions(later, given, MODEL) == SentContext()
 
 
@@ -207,6 +208,11 @@ def test_a_change_in_front_of_a_compaction_is_told_again() -> None:
     now = change_instructions(instructions, "Be brief.\nIt is one.", MODEL)
 
     assert now == NOON_TO_ONE
+
+    sent = {"a0": whole(""), "a1": changed("It is one.", index=0)}
+    instructions = sent_instructions(CHAT, sent, MODEL, {"a1"})
+    assert instructions
+    assert instructions.lines == []
 
 
 def test_change_is_stated_in_a_message_of_its_own() -> None:

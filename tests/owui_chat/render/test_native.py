@@ -474,6 +474,10 @@ def test_output_of_a_call_is_shown_as_the_host_stores_it(
     assert chunk["type"] == "response.output_item.done"
     assert (chunk["output_index"], chunk["item"]) == (0, stored)
 
+    done = ToolOutput(1, output("1"), failed=failed)
+    _, [card, _] = on_page([*run_of(call("1"))[:-1], done])
+    assert card["status"] == status
+
 
 def test_card_has_files_and_embeds_and_sources_of_their_own() -> None:
     source = {"source": {"name": "search_web"}}
