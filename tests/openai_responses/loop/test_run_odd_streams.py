@@ -353,7 +353,10 @@ RAIN = wire.message("Rain.", at=9)
 async def test_remote_calls_that_stand_for_functions_are_their_outputs(
     has_snapshot: bool, runs: Runs
 ) -> None:
-    """Each of one, also where the snapshot has them in place of the functions."""
+    """Each of one, also where the snapshot has them in place of the functions.
+
+    None is of a response that the gateway gave up.
+    """
     made = [
         event
         for at, item in enumerate(MADE_ITEMS, start=2)
@@ -362,11 +365,14 @@ async def test_remote_calls_that_stand_for_functions_are_their_outputs(
             wire.done(item, at=at),
         )
     ]
+    lost = wire.done(wire.call_item("echo", '{"n": 1}', at=7))
+    again = {**wire.created(), "response": wire.response("in_progress", id="resp_2")}
     begun = [wire.done(item, at=at) for at, item in enumerate(ECHO)]
     snapshot = [*MADE_ITEMS, RAIN[-1]["item"]] if has_snapshot else []
     events = [*begun, *made, *RAIN, wire.completed(*snapshot)]
+    stream = wire.on_the_wire(wire.created(), lost, again, *events)
 
-    told = await told_by(runs, streaming(wire.on_the_wire(*events)))
+    told = await told_by(runs, streaming(stream))
 
     outputs = told.of(ToolOutput)
     assert [(o.item["call_id"], o.item["output"], o.failed) for o in outputs] == [
