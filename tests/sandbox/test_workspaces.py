@@ -183,19 +183,19 @@ def test_closing_removes_everything(folder: Path) -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
         async with workspaces.acquire(key_of("a")):
-            closing = asyncio.create_task(workspaces.close())
-            await asyncio.sleep(0)
             waiting = asyncio.create_task(kept(workspaces, "a"))
+            await asyncio.sleep(0)
+            closing = asyncio.create_task(workspaces.close())
             await asyncio.sleep(1)
             assert not closing.done()
         await closing
 
         assert not workspaces.has_workspace(key_of("a"))
-        remove_folder(folder / "gone")
-        assert os.listdir(folder) == []
-        for late in (waiting, kept(workspaces, "b")):
+        for late in (waiting, kept(workspaces, "a")):
             with pytest.raises(SandboxClosed):
                 await late
+        remove_folder(folder / "gone")
+        assert os.listdir(folder) == []
 
     run_skipping(scene())
 

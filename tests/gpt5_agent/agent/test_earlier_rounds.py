@@ -729,13 +729,14 @@ def test_answer_after_a_yes_waits_for_nothing(asking: ChatMaker) -> None:
     tool = WeatherTool("ask_weather")
     last = [reasoning("2"), SAID]
     chat = asking(looking(1, "ask_weather"), last, tools=[tool])
-    chat.talk("Weather?")
+    events = chat.talk("Weather?")
     messages = [*chat.messages, *chat.host.convert(chat.output)]
 
     prepared = prepare_run(chat.asked._replace(messages=messages))
 
     assert prepared.earlier_rounds.answers
     assert prepared.earlier_rounds.open_turn == ()
+    assert metadata_of(events).rounds == 2  # also the one that waited
 
 
 def test_more_questions_than_a_card_holds_are_asked_in_turn(asking: ChatMaker) -> None:

@@ -83,11 +83,14 @@ def test_anything_else_is_a_no(answer: object) -> None:
     ],
 )
 def test_question_that_was_not_answered_is_a_no(content: object) -> None:
+    """And stays one: an answer counts once."""
     message, [question] = asked(CALL)
+    late = {"status": "answered", "answers": {question["id"]: "Allow"}}
+    results = [host_result(message, each) for each in (content, late)]
 
-    assert read_confirmations([message, host_result(message, content)], SIGN) == {
-        question["id"]: "deny"
-    }
+    decisions = read_confirmations([message, *results], SIGN)
+
+    assert decisions == {question["id"]: "deny"}
 
 
 def test_open_question_has_no_answer() -> None:

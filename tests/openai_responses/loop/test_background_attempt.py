@@ -9,6 +9,7 @@ import pytest
 
 from openai_responses.endpoint import Endpoint
 from openai_responses.items import Item, has_encrypted_reasoning
+from openai_responses.loop import background_attempt
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunEvent, Status
 from openai_responses.loop.run import run
@@ -325,6 +326,16 @@ async def test_stop_before_the_response_has_an_id(
     assert asked_for(sim.requests) == ["post", "cancel"]
     assert sim.requests[0].closed_by_client
     assert (sim.requests[1].response or {})["status"] == "cancelled"
+
+
+async def test_stop_at_a_server_that_never_names_an_id(
+    runs: Runs, sim: Simulator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The connection is not held as long as the server keeps it alive."""
+    monkeypatch.setattr(background_attempt, "_MAX_WAIT_FOR_ID", 0.01)
+    await stop_when(lambda: bool(sim.requests), runs, sim, "chat,wait=60000")
+    await until(lambda: sim.requests[0].closed_by_client)
+    assert asked_for(sim.requests) == ["post"]
 
 
 async def test_stop_before_the_first_event_cancels_the_response_once(

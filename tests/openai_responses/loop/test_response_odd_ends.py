@@ -190,6 +190,15 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             id="a call without arguments that was announced as a whole one",
         ),
         pytest.param(
+            [
+                *(wire.added(wire.message_item(at=at), at=at) for at in range(2)),
+                without(wire.text_delta("Hi"), "item_id", "output_index"),
+                EMPTY_END,
+            ],
+            [wire.message_item("Hi", at=1)],
+            id="a text that names no item is the newest one's",
+        ),
+        pytest.param(
             [wire.added(UNSAID), wire.completed(wire.message_item("Hi", at=1))],
             [wire.message_item("Hi", at=1)],
             id="a call without arguments next to a snapshot without it",
@@ -863,6 +872,7 @@ CALL = wire.function_call("look", '{"a":', "1}")
 SECOND_CALL = {**CALL[-1]["item"], "call_id": "call_0_2"}
 RAIN: Item = {**LONE, "call_id": "call_0"}
 CUT_TEXT = {**wire.message_item("Hel"), "status": "incomplete"}
+BARE_THOUGHT = {"type": "response.reasoning_text.delta", "delta": "hm"}
 
 
 @pytest.mark.parametrize(
@@ -893,6 +903,24 @@ CUT_TEXT = {**wire.message_item("Hel"), "status": "incomplete"}
             id="a thought",
         ),
         pytest.param([], HELLO, [wire.message_item("Hello")], id="nothing"),
+        pytest.param(
+            TEXT[:3],
+            [WHOLE_PART],
+            [CUT_TEXT, wire.message_item("Hello")],
+            id="a message before one that only the end of a part brings",
+        ),
+        pytest.param(
+            [BARE_THOUGHT],
+            [BARE_THOUGHT],
+            [{**THOUGHT, "id": "item_1", "status": "completed"}],
+            id="a thought that names nothing",
+        ),
+        pytest.param(
+            [{**GROWN, "item_id": "fc_0", "delta": "["}],
+            CALL[:3],
+            [CALL[-1]["item"]],
+            id="arguments before their call",
+        ),
     ],
 )
 def test_response_that_a_second_one_replaces(
@@ -900,8 +928,15 @@ def test_response_that_a_second_one_replaces(
 ) -> None:
     """A gateway lost its server, and asked again in the same stream."""
     begun = [wire.created(), *given_up, AGAIN, *follows]
-    assert output_of(*begun, wire.completed(follows[-1]["item"])) == output
+    last = follows[-1].get("item")
+    assert output_of(*begun, wire.completed(*filter(None, [last]))) == output
     assert output_of(*begun, EMPTY_END) == output
+
+
+def test_what_a_response_left_open_does_not_cut_the_next() -> None:
+    state, _ = fed(wire.created(), wire.added(SEARCH), AGAIN, *HELLO)
+    state.feed(EndMark())
+    assert state.close() == [ResponseDone()]
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,8 @@ class Round:
     ) -> None:
         self.tools = MemoryTools()
         self.model = ScriptedProvider(*answers)
+        self.counted = 0
+        """Calls, as the budget counts them."""
         self._toolset = Toolset(self.tools, judge=judge)
         self._left_calls = left_calls
 
@@ -100,7 +102,9 @@ class Round:
                 REQUEST, self.model, self._toolset, spending, self._left_calls
             )
             async with aclosing(events):
-                return [event async for event in events]
+                reported = [event async for event in events]
+            self.counted = spending.calls
+            return reported
 
         return run_skipping(work())
 
@@ -136,7 +140,7 @@ def test_refused_calls_are_answered_in_their_order() -> None:
         "call_3": "Rain in Bern.",
     }
     assert list(outputs(events)) == ["call_1", "call_2", "call_3"]
-    assert len(round_.tools.called) == 2
+    assert (len(round_.tools.called), round_.counted) == (2, 3)
     sent, _ = round_.model.asked[1]
     assert [item.get("output") for item in sent[-3:]] == list(outputs(events).values())
 

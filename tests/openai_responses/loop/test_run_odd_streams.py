@@ -12,7 +12,7 @@ from openai_responses.loop.events import HiddenMessage, Status, ToolOutput
 from openai_responses.loop.tools import Toolset
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.transport.stream import ItemAdded, ItemDone
-from runs.against_server import Runs, Told, asking, limits
+from runs.against_server import AT_ONCE, Runs, Told, asking, limits
 from runs.disturbed import NOTHING_READABLE, STREAMS
 from runs.joining import grown_texts
 from runs.tools import MemoryTools
@@ -231,21 +231,28 @@ async def test_items_that_all_end_at_the_end_of_the_stream_are_whole(
 
 
 @pytest.mark.parametrize(
-    ("most", "compatibility", "code"),
+    ("most", "window", "compatibility", "code"),
     [
-        (160, "auto", "max_output_tokens"),
-        (161, "auto", None),
-        (None, "auto", None),
-        (160, "openai", None),
+        (160, None, "auto", "max_output_tokens"),
+        (161, None, "auto", None),
+        (160, None, "openai", None),
+        (None, 183, "auto", "context_length_exceeded"),
+        pytest.param(None, 182, "auto", None, id="a context that shifts"),
     ],
 )
 async def test_answer_that_used_all_its_tokens_reached_its_limit(
-    most: int | None, compatibility: Any, code: str | None, runs: Runs
+    most: int | None,
+    window: int | None,
+    compatibility: Any,
+    code: str | None,
+    runs: Runs,
 ) -> None:
-    """llama.cpp calls it complete (recorded, 160 tokens); OpenAI's own word counts."""
-    request = asking().model_copy(update={"max_output_tokens": most})
+    """llama.cpp calls it complete (recorded, 160 of 183 tokens); OpenAI's word counts."""
     told = await runs.against(
-        sending(LATE_ENDS), request=request, compatibility=compatibility
+        sending(LATE_ENDS),
+        request=asking().model_copy(update={"max_output_tokens": most}),
+        within=AT_ONCE._replace(context_window=window),
+        compatibility=compatibility,
     )
     assert (told.kind, told.ending.code) == (
         "incomplete" if code else "completed",
@@ -353,7 +360,10 @@ RAIN = wire.message("Rain.", at=9)
 async def test_remote_calls_that_stand_for_functions_are_their_outputs(
     has_snapshot: bool, runs: Runs
 ) -> None:
-    """Each of one, also where the snapshot has them in place of the functions."""
+    """Each of one, also where the snapshot has them in place of the functions.
+
+    None is of a response that the gateway gave up.
+    """
     made = [
         event
         for at, item in enumerate(MADE_ITEMS, start=2)
@@ -362,11 +372,14 @@ async def test_remote_calls_that_stand_for_functions_are_their_outputs(
             wire.done(item, at=at),
         )
     ]
+    lost = wire.done(wire.call_item("echo", '{"n": 1}', at=7))
+    again = {**wire.created(), "response": wire.response("in_progress", id="resp_2")}
     begun = [wire.done(item, at=at) for at, item in enumerate(ECHO)]
     snapshot = [*MADE_ITEMS, RAIN[-1]["item"]] if has_snapshot else []
     events = [*begun, *made, *RAIN, wire.completed(*snapshot)]
+    stream = wire.on_the_wire(wire.created(), lost, again, *events)
 
-    told = await told_by(runs, streaming(wire.on_the_wire(*events)))
+    told = await told_by(runs, streaming(stream))
 
     outputs = told.of(ToolOutput)
     assert [(o.item["call_id"], o.item["output"], o.failed) for o in outputs] == [

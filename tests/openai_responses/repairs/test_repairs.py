@@ -147,7 +147,7 @@ LATER_TOOLS = [HI, adding(TOOL), THOUGHT, HELLO]
         # An item takes its reasoning along. Half pairs would be refused, and without
         # the words of a call the model would call again.
         (
-            [HI, output("b"), THOUGHT, SEARCH, HELLO],
+            [HI, output("b"), THOUGHT, THOUGHT, SEARCH, HELLO],
             LeaveOutItem(name(SEARCH)),
             [HI, HELLO],
         ),
