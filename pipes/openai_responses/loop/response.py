@@ -209,9 +209,10 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_texts: dict[int, tuple[int, str]] = {}
+        self._ended_texts: dict[int, tuple[int, str, int]] = {}
         """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison. And what messages say."""
+        have no more, and need no comparison. Also what messages say, and how often they
+        have ended."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -470,7 +471,7 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            _, was = self._ended_texts[position]
+            _, was, _ = self._ended_texts[position]
             now = message_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
@@ -568,6 +569,11 @@ class ResponseState:
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
+            # Each is shown and stored whole, with all that waits for it. After some, its
+            # text waits for the end of the response.
+            _, _, ends = self._ended_texts[position]
+            if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
+                return []
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -611,7 +617,7 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        length, _ = self._ended_texts[position]
+        length, _, _ = self._ended_texts[position]
         if item is not None and _text_length(item) <= length:
             return []
         ended = self._ended[position]
@@ -655,7 +661,8 @@ class ResponseState:
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         said = message_text(item).strip() if item_type(item) == "message" else ""
-        self._ended_texts[position] = (_text_length(item), said)
+        _, _, ends = self._ended_texts.get(position, (0, "", 0))
+        self._ended_texts[position] = (_text_length(item), said, ends + 1)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -834,6 +841,8 @@ _NOWHERE = -2
 """An `output_index` that no event has."""
 _MOST_RESPONSES = 100
 """Of one stream whose server makes calls itself."""
+_MOST_LATER_ENDS = 16
+"""Of an item, and one more by the final snapshot. Gateways end some items twice."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
