@@ -490,8 +490,8 @@ def _find_code(error: ApiError) -> str | None:
 
 
 _MAX_NOTICE = 600
-_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, images, HTML and code of Markdown, and what replaces it."""
+_MARKUP = str.maketrans("<>[]{}`|\\", "()()()'//")
+"""What begins links, images, HTML, files, formulas and code, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:

@@ -710,7 +710,8 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     was meant: then only the item or the tool is certain. Zod 3 names their places from
     the body on, Zod 4 from the place of the outer issue on.
     """
-    place = [*outer, *as_list(issue.get("path"))]
+    # Each issue inside gets the keys: a server may list any number of both.
+    place = [*outer, *as_list(issue.get("path"))][:_MAX_KEYS]
     forms = [(rows, place) for rows in as_list(issue.get("errors"))]
     for form in as_list(issue.get("unionErrors")):
         forms.append((as_mapping(form).get("issues"), []))
@@ -720,6 +721,10 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
             if len(inner) > len(place) and inner[0] in ("input", "tools"):
                 return inner[:2]
     return place
+
+
+_MAX_KEYS = 100
+"""Of a place; those of a request have about ten."""
 
 
 def _join_place(keys: Iterable[object]) -> str:

@@ -219,9 +219,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield quote(quote(raw, safe=""))
     yield html.escape(secret)
+    yield html.escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    as_json = json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield as_json
+    yield as_json.replace("/", r"\/")  # PHP
+    yield as_json.translate(_ESCAPES_OF_GO)
     # The password of a `Basic` header follows a user name of unknown length: only the
     # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
@@ -234,6 +239,8 @@ def _forms(secret: str) -> Iterator[str]:
         yield encoded.replace("+", "-").replace("/", "_")
 
 
+_ESCAPES_OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
+"""In JSON; its pages have the marks of quotations as numbers."""
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6

@@ -461,8 +461,14 @@ def _key(annotation: Item) -> str:
 
 
 def _is_position(value: object) -> TypeGuard[int]:
-    """Say whether this can be a place in a text; some servers write -1 for none."""
-    return isinstance(value, int) and value >= 0
+    """Say whether this can be a place in a text; some servers write -1 for none.
+
+    Python looks for nothing at a place above 2**63.
+    """
+    return isinstance(value, int) and 0 <= value < _NO_PLACE
+
+
+_NO_PLACE = 2**53
 
 
 def _stated_range(annotation: Item) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ output, which the page's last fence closes.
 from collections.abc import Iterable, Sequence
 
 from openai_responses.items import Item, code_output
-from openai_responses.json_input import JsonObject
+from openai_responses.json_input import JsonObject, as_text
 from owui_chat.cards import without_cards
 from owui_chat.host_tools import UNSTORED
 
@@ -24,8 +24,8 @@ def code_host_item(item: JsonObject) -> Item:
     """Return code and its output as the host's own item."""
     return {
         "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
+        "id": as_text(item.get("id")) or None,
+        "status": as_text(item.get("status")) or "completed",
         "lang": "python",
         "code": replay_code(item, code_output(item)),
     }

@@ -27,6 +27,7 @@ from openai_responses.json_input import (
     JsonObject,
     as_list,
     parse_json_object,
+    value_at,
 )
 from owui_chat.host_tools import UNSTORED
 
@@ -113,6 +114,8 @@ def _shown_parts(
 def _shown_thoughts(output: Sequence[Item], place: int) -> Iterator[str]:
     """Yield the summaries of the reasoning in front of a place, the nearest first."""
     for item in reversed(output[max(0, place - _SEARCHED) : place]):
-        parts = content_parts(item.get("summary")) if is_reasoning(item) else []
-        if len(parts) == 1 and isinstance(parts[0].get("text"), str):
+        # A summary is shown as one part. Whoever owns the chat can write any number, and
+        # each row of a kept item looks here.
+        parts = as_list(item.get("summary")) if is_reasoning(item) else []
+        if len(parts) == 1 and isinstance(value_at(parts[0], "text"), str):
             yield parts[0]["text"]

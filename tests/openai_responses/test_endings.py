@@ -307,13 +307,26 @@ def test_notice_is_shown_as_words() -> None:
     """Redacted, in one line, without what a page would draw, follow or run."""
     hostile = (
         "It read\n\n# keys\x1b[31m ![x](https://evil.example/p.png) <img src=x> "
-        "[go](https://evil.example) `rm` of sk-proj-abcdef123456 and hunter2-hunter2"
+        "[go](https://evil.example) `rm` of sk-proj-abcdef123456 and hunter2-hunter2 "
+        "{{HTML_FILE_ID_1a}} \\(x\\)"
     )
     text = notice_text(SafetyNotice(hostile, "Ask first."), ["hunter2-hunter2"])
     assert text.startswith("The model's server explains: “It read # keys")
     assert text.endswith("It advises: “Ask first.”")
     assert text.count("[redacted]".translate(str.maketrans("[]", "()"))) == 2
-    for drawn in ("](", "![", "<", ">", "`", "://", "\n", "\x1b", "hunter2", "sk-proj"):
+    for drawn in (
+        "](",
+        "![",
+        "<",
+        ">",
+        "`",
+        "://",
+        "{{",
+        "\\(",
+        "\n",
+        "hunter2",
+        "sk-",
+    ):
         assert drawn not in text
 
 

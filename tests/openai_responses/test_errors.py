@@ -596,6 +596,14 @@ def test_few_ends_of_a_printed_body_are_tried() -> None:
     assert count_work(lambda: read_api_error({"error": {"message": text}})) < 2_000
 
 
+def test_place_of_an_issue_has_an_end() -> None:
+    """Each of thousands of issues inside of it would get all of its keys."""
+    issue = {"path": ["input", *range(5_000)], "errors": [[{"path": []}]]}
+    param = read_api_error({"error": [issue]}).param
+    assert param
+    assert param.count("[") < 100
+
+
 @pytest.mark.parametrize("fields", ["message", "detail", "metadata"])
 def test_words_of_an_error_have_an_end(fields: str) -> None:
     """An event may have 64 MB of rows, in the time of which nobody else is answered."""

@@ -99,6 +99,10 @@ def test_every_form_of_a_known_secret(secret: str) -> None:
         html.escape(secret),
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
+        quote(quote(raw, safe="")),  # an address in the query of another one
+        html.escape(secret).replace("&#x27;", "&#39;"),  # Go
+        json.dumps(secret, ensure_ascii=False)[1:-1].replace("&", r"\u0026"),
+        json.dumps(secret, ensure_ascii=False)[1:-1].replace("/", r"\/"),  # PHP
     ]
 
     for form in forms:

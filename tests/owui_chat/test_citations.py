@@ -198,6 +198,7 @@ NO_PLACES = {"start_index": None, "end_index": None}
         ("It rains.", [{**url_note(A, "A", 2, 0), "end_index": None}], "It rains.[1]"),
         ("It rains.", [url_note(A, "A", -1, -1)], "It rains.[1]"),
         ("It rains.", [url_note(A, "A", -9, 4)], "It rains.[1]"),
+        ("It rains.", [url_note(A, "A", 0, 2**70)], "It rains.[1]"),
         ("It rains.", [file_note("f", -1)], "It rains.[1]"),
         # Servers that write all fields of a class write null for those that are absent.
         ("A. B.", [{**file_note("f", 2), **NO_PLACES}], "A.[1] B."),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from measures.work_count import count_work
 from openai_responses.items import Item
 from openai_responses.json_input import JsonBudget, JsonTooLarge
 from owui_chat.kept_summaries import (
@@ -141,6 +142,13 @@ def test_lengths_of_nobody_name_no_summary(lengths: list[Any]) -> None:
 
     assert read["summary"] in ([], lengths)
     assert part("Why.") not in read["summary"]
+
+
+def test_thought_of_many_parts_is_not_read_for_each_row() -> None:
+    """The owner of a chat writes any number of both: their product would be the work."""
+    many = {"type": "reasoning", "summary": [{}] * 1_000}
+    rows = [{**thought(), "summary": [1]} for _ in range(20)]
+    assert count_work(lambda: read_again({"payload": rows}, [many])) < 2_000
 
 
 def test_what_is_read_of_one_text_has_a_limit() -> None:

@@ -103,8 +103,8 @@ class Limits(NamedTuple):
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
     count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
-    """Counts the usages of the run so far and the output of each response; returns why
-    the run ends although tools are called, or nothing."""
+    """Counts the usages of the run so far and the output of each response, none of one
+    that is sent again; returns why the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
     tier has no capacity."""

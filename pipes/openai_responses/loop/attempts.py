@@ -80,8 +80,8 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
-            if attempt.thinks or attempt.has_shown:  # it is billed like an answer
-                limits.count_response(self._usages, attempt.response.output)
+            # Its server bills what it wrote, and may report no usage of it.
+            limits.count_response(self._usages, ())
             if attempt.has_shown:
                 for event in attempt.response.give_up():
                     yield event

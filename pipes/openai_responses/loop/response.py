@@ -207,6 +207,8 @@ class ResponseState:
         self._ended_texts: dict[int, str] = {}
         """What they say: most ends of an item that come again are not longer, and need no
         comparison."""
+        self._end_counts = Counter[int]()
+        """How often they have ended."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -569,6 +571,10 @@ class ResponseState:
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
+            # Each is shown and stored whole, with all that waits for it. After some, its
+            # text waits for the end of the response.
+            if self._end_counts[position] > _MOST_LATER_ENDS + (index == _NOWHERE):
+                return []
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -656,6 +662,7 @@ class ResponseState:
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
         self._ended_texts[position] = _whole_text(item)
+        self._end_counts[position] += 1
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -836,6 +843,8 @@ _NOWHERE = -2
 """An `output_index` that no event has."""
 _MOST_RESPONSES = 100
 """Of one stream whose server makes calls itself."""
+_MOST_LATER_ENDS = 16
+"""Of an item, and one more by the final snapshot. Gateways end some items twice."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 

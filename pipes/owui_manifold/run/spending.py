@@ -334,8 +334,8 @@ class _RunCounts:
                 self._bytes = self._bytes or 0
                 self._hosted[event.output_index] = event.item
             case ItemAdded() if not is_call(event.item):
-                # It begins to think. A call may be shown after its response.
-                self._bytes = self._bytes or 0
+                # It begins to think, maybe unseen. A call may be shown after its response.
+                self._bytes = self._bytes or 1
             case ToolOutput():
                 self._tool_bytes += _count_bytes(event.item.get("output"))
 

@@ -1104,6 +1104,16 @@ def test_message_that_ends_again_and_again_takes_linear_work() -> None:
     assert work_of(200) < 2.5 * work_of(100)
 
 
+def test_message_that_grows_with_each_end_is_shown_a_few_times() -> None:
+    """Each time it is whole, with all that is stored in front of it."""
+    growing = [wire.message_item("", "Hello"[:length]) for length in range(6)] + [
+        wire.message_item("", "Hello" + "!" * more) for more in range(300)
+    ]
+    state, told = fed(*map(wire.done, growing), wire.completed(growing[-1]))
+    assert sum(isinstance(event, ItemDone) for event in told) < 20
+    assert message_text(state.output[0]) == message_text(growing[-1])
+
+
 @pytest.mark.parametrize("name", [0, "new"])
 @pytest.mark.parametrize("is_thought", [False, True])
 def test_snapshot_that_joins_what_came_apart_repeats_nothing(

@@ -1028,9 +1028,11 @@ def test_path_that_is_longer_than_any_makes_no_pattern() -> None:
     # As a server shows them that decodes them.
     for text in ("tools&#91;0]", "tools%5B0]", "tools\\u005b0]"):
         assert OwnTexts({"input": text}).could_say("tools[0]")
-    large = OwnTexts({"input": [""] * 500_001})
-    assert large.could_say_parameter("reasoning.effort")
-    assert large.could_say("x")
+    for many in ([""] * 500_001, ["&a" * 250_001] * 2, ["\\" + "a" * 10**6]):
+        large = OwnTexts({"input": many})
+        assert large.could_say_parameter("reasoning.effort")
+        assert large.could_say("x")
+    assert not OwnTexts({"input": ["a" * 10**6, "&a"]}).could_say("x")
 
 
 def test_text_between_calls_and_outputs_moves_behind_them() -> None:

@@ -709,9 +709,11 @@ def test_values_that_the_page_cannot_read_are_left_out(odd: Any) -> None:
     looked = {**search("1"), "action": {"type": "search", "query": odd, "queries": odd}}
     thought = {**reasoning("1"), "summary": odd, "content": odd}
     named = {**call("1"), "name": odd}
+    ran: Item = {"type": "code_interpreter_call", "id": "ci_1", "status": odd}
 
-    for item in shown(found, looked, thought, named, message("m", "Rain.")):
+    for item in shown(found, looked, thought, named, ran, message("m", "Rain.")):
         assert isinstance(item.get("name", ""), str)
+        assert isinstance(item.get("status", ""), str)
         for fields in (item, item.get("action", {})):
             assert isinstance(fields.get("query", ""), str)
             queries = fields.get("queries", [])

@@ -309,6 +309,31 @@ async def test_answer_that_fails_while_code_runs_is_estimated(
     assert row.money >= 30_000
 
 
+async def test_attempts_that_broke_off_count_next_to_the_one_that_answers(
+    desk: Desk,
+) -> None:
+    """Their server has written thoughts and half calls, and reports no usage of them."""
+    unseen = wire.reasoning()[:-1]
+    thought = wire.reasoning(["word " * 400])[:-1]
+    half_call = wire.function_call("get_weather", '{"city": "' + "a" * 400)[:-2]
+    whole = wire.completed(wire.message_item("Rain."))
+    answers = in_turn(
+        breaking(wire.on_the_wire(*unseen)),
+        breaking(wire.on_the_wire(*thought)),
+        breaking(wire.on_the_wire(*half_call)),
+        streaming(wire.on_the_wire(whole)),
+    )
+    async with Upstream(answers) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 3}')
+        await desk.chunks(chat("word " * 400))
+
+    row = await desk.row()
+    reported = whole["response"]["usage"]
+    assert row.requests == 4
+    assert row.input - reported["input_tokens"] >= 3 * 500
+    assert row.output - reported["output_tokens"] >= 500 + 100
+
+
 @pytest.mark.parametrize(
     ("server", "outputs"),
     [
