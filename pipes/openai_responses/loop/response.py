@@ -204,11 +204,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_texts: dict[int, str] = {}
+        self._ended_texts: dict[int, tuple[str, int]] = {}
         """What they say: most ends of an item that come again are not longer, and need no
-        comparison."""
-        self._end_counts = Counter[int]()
-        """How often they have ended."""
+        comparison. And how often they have ended."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -472,7 +470,8 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            was = self._ended_texts[position].strip()
+            was, _ = self._ended_texts[position]
+            was = was.strip()
             now = _whole_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
@@ -573,7 +572,8 @@ class ResponseState:
         if position in self._ended:
             # Each is shown and stored whole, with all that waits for it. After some, its
             # text waits for the end of the response.
-            if self._end_counts[position] > _MOST_LATER_ENDS + (index == _NOWHERE):
+            _, ends = self._ended_texts[position]
+            if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
                 return []
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
@@ -618,7 +618,7 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        was = self._ended_texts[position]
+        was, _ = self._ended_texts[position]
         if item is not None and _text_length(item) <= len(was):
             return []
         ended = self._ended[position]
@@ -661,8 +661,8 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        self._ended_texts[position] = _whole_text(item)
-        self._end_counts[position] += 1
+        _, ends = self._ended_texts.get(position, ("", 0))
+        self._ended_texts[position] = (_whole_text(item), ends + 1)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
