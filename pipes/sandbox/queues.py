@@ -10,9 +10,10 @@ from sandbox.backend import SharedLimits
 class _UserQueue:
     """The runs of one user: those that are under way, and those that wait."""
 
-    def __init__(self, max_runs: int) -> None:
+    def __init__(self, max_runs: int, max_calls: int) -> None:
         self.turns = asyncio.Semaphore(max_runs)
         self.files = asyncio.Semaphore(max_runs)
+        self.places = asyncio.Semaphore(max_calls)
         self.members = 0
 
 
@@ -27,6 +28,17 @@ class RunQueue:
         self._limits = limits
         self._server_turns = asyncio.Semaphore(limits.runs)
         self._users: dict[str, _UserQueue] = {}
+
+    @asynccontextmanager
+    async def take_place(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until one more call of `user` may borrow a workspace.
+
+        Each call without a chat has a new one, and each looks at all that there are: 400
+        at once blocked the event loop for four seconds.
+        """
+        with self._join(user) as queue:
+            async with queue.places:
+                yield
 
     @asynccontextmanager
     async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
@@ -51,7 +63,8 @@ class RunQueue:
         """Lend the queue of a user, which is there as long as somebody needs it."""
         queue = self._users.get(user)
         if queue is None:
-            queue = _UserQueue(self._limits.runs_per_user)
+            limits = self._limits
+            queue = _UserQueue(limits.runs_per_user, limits.workspaces_per_user)
             self._users[user] = queue
         queue.members += 1
         try:

@@ -326,8 +326,12 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
-        return self._stderr_text.decode("utf-8", "replace").strip()
+        """Return the sandbox's error output, for the log.
+
+        Code may have written it. So it is one line, with nothing that a terminal obeys.
+        """
+        text = " ".join(self._stderr_text.decode("utf-8", "replace").split())
+        return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def _list_request(

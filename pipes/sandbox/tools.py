@@ -414,7 +414,8 @@ class SandboxTools:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
-            async with self._workspaces.acquire(key) as workspace:
+            place = self._workspaces.runs.take_place(key.user)
+            async with place, self._workspaces.acquire(key) as workspace:
                 return await work(sandbox, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)

@@ -52,6 +52,18 @@ rights = [int(lines[name], 16) for name in ("CapInh", "CapPrm", "CapEff", "CapBn
 """,
         [[0] * 5, "1", "2", True, []],
     ),
+    # As a session of its own it would have as large a share as the server, whatever its
+    # niceness is, and as many shares as it begins sessions.
+    "a small share of the processors": (
+        """
+import os
+share = ["nice", "5"]
+if os.path.exists("/proc/self/autogroup"):
+    share = open("/proc/self/autogroup").read().split()[1:]
+[share, os.nice(0), os.access("/proc/self/autogroup", os.W_OK)]
+""",
+        [["nice", "5"], 15, False],
+    ),
     # Its settings are those of the host.
     "no setting of the kernel": (
         """
@@ -289,6 +301,8 @@ MACHINE = list(_ARCHITECTURES).index(platform.machine())
 
 
 VALUES = [
+    "open(b'/usr/lib/os-release', 0x4000 if os.uname().machine == 'x86_64' else 0x10000)",
+    "syscall(221 if os.uname().machine == 'x86_64' else 223, 0, 0, 0, 4)",  # DONTNEED
     "fcntl(os.pipe()[1], 1031, 1 << 20)",  # F_SETPIPE_SZ
     "fcntl(os.open('/work', 0), 1026, 1)",  # F_NOTIFY
     "fcntl(os.open('/usr/lib/os-release', 0), 1024, 0)",  # F_SETLEASE

@@ -8,9 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
+from sandbox import bubblewrap
 from sandbox.bubblewrap import (
     _measure_root,
     _read_open_files,
@@ -98,6 +101,35 @@ def test_swapped_memory_is_counted(tmp_path: Path) -> None:
     (tmp_path / "status").write_text(status + "VmSwap:\t 4 kB\n")
 
     assert _read_resident(str(tmp_path)) == 7 * 1024
+
+
+def test_open_files_are_read_for_a_part_of_the_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Code could keep the server busy with them; in between, what they held counts."""
+    now = 0.0
+    reads = 0
+
+    def read_slowly(_: str) -> int:
+        nonlocal now, reads
+        now += 1.0
+        reads += 1
+        return 5
+
+    monkeypatch.setattr(bubblewrap, "_measure_open_files", read_slowly)
+    monkeypatch.setattr(bubblewrap, "_measure_root", lambda _: 7)
+    monkeypatch.setattr(bubblewrap, "time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr(os.path, "samestat", lambda *_: False)  # it has its own root
+    info, end = os.pipe()
+    os.write(end, b'{"child-pid": %d}' % os.getpid())
+    os.close(end)
+    run = bubblewrap._BubblewrapProcess(Mock(), info)
+    for _ in range(30):
+        assert run.measure_memory() == 12
+        now += 1.0
+    run.close()
+
+    assert reads == 2
 
 
 def test_what_has_ended_holds_nothing() -> None:

@@ -58,6 +58,21 @@ def test_program_refuses_to_run_elsewhere() -> None:
     assert done.stderr == b"This runs as the first process of a sandbox alone.\n"
 
 
+def test_processes_are_not_counted_with_those_of_other_runs() -> None:
+    """Containers share the users of the host: one run would take all that others need."""
+    code = f"""
+import resource
+names = {{}}
+exec({SANDBOX_PROGRAM!r}, names)
+before = resource.getrlimit(resource.RLIMIT_NPROC)
+limits = {{"memory": 1 << 30, "file": 1 << 20, "processes": 7}}
+names["set_limits"](limits)
+assert resource.getrlimit(resource.RLIMIT_FSIZE) == (1 << 20, 1 << 20)
+assert resource.getrlimit(resource.RLIMIT_NPROC) == before
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_program_runs_on_older_interpreters() -> None:
     """Containers bring their own; 3.9 is the oldest that Python still cares for."""
     compile(SANDBOX_PROGRAM, "inside", "exec")

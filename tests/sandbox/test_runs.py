@@ -90,6 +90,7 @@ async def test_workspace_follows_the_request(
         ("raise SystemExit('no room')", "no room"),
         ("import sys\nsys.stderr.write('x' * 9_000)", "x" * 100),
         ("import os\nos.kill(os.getpid(), 9)", ""),
+        (r"raise SystemExit('no\x1b[2J\nroom \u202e')", "no?[2J room ?"),
     ],
 )
 async def test_silence_is_told_with_its_reason(

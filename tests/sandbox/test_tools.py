@@ -579,6 +579,23 @@ async def test_files_of_a_user_do_not_all_wait_in_memory() -> None:
     assert (held, most) == (0, 2)
 
 
+async def test_calls_of_a_user_do_not_all_borrow_a_workspace() -> None:
+    """Each call without a chat has a new one, and each call looks at all of them."""
+    async with sandboxed(shared=SharedLimits(runs=1, workspaces_per_user=2)) as chat:
+        key = WorkspaceKey("ada", "")
+        calls = [
+            asyncio.create_task(chat.tools.call(key, "sandbox_fs_list", {"path": "."}))
+            for _ in range(9)
+        ]
+        await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED)
+        pool = chat.tools._workspaces
+        assert isinstance(pool, WorkspacePool)
+        borrowed = len(pool._workspaces)
+        await asyncio.gather(*calls)
+
+    assert borrowed <= 4
+
+
 async def test_attached_files_of_one_name_are_numbered(chat: Chat) -> None:
     """None replaces another, nor what the code wrote; the model is told their names.
 

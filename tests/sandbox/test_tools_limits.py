@@ -49,11 +49,11 @@ started
 
 
 async def test_nobody_is_left_behind(chat: Chat) -> None:
-    """Not even who left its session and its parent, and ignores signals."""
+    """Not even who left its group and its parent, and ignores signals."""
     code = """
 import os, signal
 if not os.fork():
-    os.setsid()
+    os.setpgid(0, 0)
     if not os.fork():
         for number in range(1, 32):
             if number not in (signal.SIGKILL, signal.SIGSTOP):

@@ -50,6 +50,7 @@ class ChatJudge:
         self._sign = request.sign
         self._offered = prepared.tools
         self._decisions = dict(earlier.answers)
+        self._answered = earlier.answered
         self._permissions = prepared.permissions
         self._tools = GuardedTools(prepared.tools)
         for call in earlier.failed:
@@ -145,6 +146,10 @@ class ChatJudge:
         why = self._tools.refusal(call)
         if why is not None:
             return why
+        # The approval of the earlier call would count for it, too. A server that compacts
+        # the chat between two calls can send the second with the id of the first.
+        if call["call_id"] in self._answered:
+            return "Error: the call was not made, because its id was used before."
         resolved = self._resolve_for_rules(call)
         if self._lacks_approval(resolved):
             name = resolved["name"]

@@ -33,7 +33,7 @@ class EarlierRounds(NamedTuple):
 
     `spending` is what they took, `failed` are the calls that failed, `answers` the
     approvals by confirmation id, `signed_calls` the calls that this pipeline signed;
-    only those were asked about.
+    only those were asked about. `answered` are the ids of the calls with an output.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
@@ -42,6 +42,7 @@ class EarlierRounds(NamedTuple):
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, Decision] = MappingProxyType({})
     signed_calls: tuple[Item, ...] = ()
+    answered: frozenset[str] = frozenset()
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -113,6 +114,7 @@ def read_earlier_rounds(
         failed=tuple(_find_failed_calls(calls, outputs)),
         answers=answers,
         signed_calls=tuple(signed_calls) if answers else (),
+        answered=frozenset(outputs),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )

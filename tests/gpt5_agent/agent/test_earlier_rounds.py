@@ -692,6 +692,24 @@ def test_call_that_waited_is_made_only_as_this_pipeline_signed_it(
     assert not any(item["type"] == "function_call" for item in after)
 
 
+def test_yes_counts_for_one_call(chat_of: ChatMaker) -> None:
+    """Its server compacts the chat, so that nothing shows that the id was used."""
+    tool = WeatherTool("ask_weather")
+    compaction = {"type": "compaction", "id": "cmp_1", "encrypted_content": "x"}
+    chat = chat_of(
+        looking(1, "ask_weather"),
+        [*looking(2), compaction],
+        looking(1, "ask_weather"),
+        [SAID],
+        tools=[tool],
+        rules="ask_weather=ask",
+    )
+
+    chat.talk("Weather?")
+
+    assert len(tool.called) == 1
+
+
 def test_question_of_the_servers_is_no_approval(chat_of: ChatMaker) -> None:
     """It has the ids of an approval, and asks for something else on its card."""
     tool = WeatherTool("ask_weather")
