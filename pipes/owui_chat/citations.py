@@ -114,10 +114,19 @@ class HoldbackBuffer:
         """Hold back what follows the end that is found."""
         self._find_end = find_end
         self._held = ""
+        self._unread = 0
+        """How many characters of it came since the end was looked for."""
 
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
-        text = self._held + text
+        self._held += text
+        self._unread += len(text)
+        # All that is held is read again. Of much, a few letters more would cost a
+        # millisecond each.
+        if _SHARE_OF_HELD * self._unread < len(self._held):
+            return ""
+        self._unread = 0
+        text = self._held
         end = self._find_end(text)
         self._held = text[end:]
         return text[:end]
@@ -126,7 +135,12 @@ class HoldbackBuffer:
         """Return the text that was held back, at the end of the text."""
         rest = self._held
         self._held = ""
+        self._unread = 0
         return rest
+
+
+_SHARE_OF_HELD = 32
+"""After one of so many parts the end is looked for again."""
 
 
 def strip_tracking(text: str) -> str:

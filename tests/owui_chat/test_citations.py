@@ -551,6 +551,19 @@ def test_end_that_becomes_too_long_is_shown() -> None:
     assert buffer.feed("x" * 100_000) == "?utm_" + "x" * 100_000
 
 
+def test_much_that_is_held_back_is_not_read_for_each_letter() -> None:
+    looks: list[str] = []
+
+    def find_no_end(text: str) -> int:
+        looks.append(text)
+        return 0
+
+    buffer = HoldbackBuffer(find_no_end)
+    assert [buffer.feed("&") for _ in range(1_000)] == [""] * 1_000
+    assert len(looks) < 200
+    assert buffer.rest() == "&" * 1_000
+
+
 def test_address_of_megabytes_is_no_source() -> None:
     """The host writes it again with each event, and its signs are escaped one by one."""
     longest = A.ljust(8_000, "*")

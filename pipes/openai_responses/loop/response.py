@@ -233,7 +233,10 @@ class ResponseState:
 
     @property
     def has_answered(self) -> bool:
-        """Whether it has brought anything but thoughts and calls of our tools."""
+        """Whether it has brought anything but thoughts and calls of our tools, or so many
+        of these that another attempt would be too much for the page."""
+        if len(self._items) > _MOST_GIVEN_UP:
+            return True
         return not all(is_call(item) or is_reasoning(item) for item in self._items)
 
     @property
@@ -843,6 +846,8 @@ _NOWHERE = -2
 """An `output_index` that no event has."""
 _MOST_RESPONSES = 100
 """Of one stream whose server makes calls itself."""
+_MOST_GIVEN_UP = 128
+"""Items that leave the page for those of the next attempt."""
 _MOST_LATER_ENDS = 16
 """Of an item, and one more by the final snapshot. Gateways end some items twice."""
 _NEWEST = 8

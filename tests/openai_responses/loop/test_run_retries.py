@@ -383,6 +383,16 @@ async def test_cut_before_a_text_that_no_attempt_mends(runs: Runs) -> None:
     assert "everything received so far is kept" in told.ending.message
 
 
+@pytest.mark.parametrize(("calls", "sent"), [(100, 2), (200, 1)])
+async def test_request_is_not_sent_again_after_very_many_calls(
+    calls: int, sent: int, runs: Runs
+) -> None:
+    """The host looks through all that were given up for each event of the next ones."""
+    made = [wire.done(wire.call_item("look", "{}", at=at), at) for at in range(calls)]
+    told = await runs.against(breaking(wire.on_the_wire(*made)), within=TWICE)
+    assert len(told.sent) == sent
+
+
 @pytest.mark.parametrize("shown", [THINKING, LOOK])
 async def test_refusal_after_a_thought_or_a_call_changes_no_request(
     runs: Runs, shown: wire.Events
