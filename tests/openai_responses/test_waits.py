@@ -26,7 +26,7 @@ def test_time_since_1970_becomes_a_wait(
         ("Please try again in 1h2m3.5s.", 3723.5),
         ("Please retry after 1 minute.", 60),
         ("Please retry in 34.5s.", 34.5),  # Google
-        ("Try again in 500 milliseconds", 0.5),
+        ("Try again in 500 Milliseconds", 0.5),
         ("Try again later.", None),
         ("Try again in 3 days.", 259_200),
         ("Please try again in 1d2h.", 93_600),

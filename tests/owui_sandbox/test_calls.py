@@ -220,6 +220,17 @@ async def test_file_that_is_known_to_be_too_large_is_not_read(
     assert host.files.threads == []
 
 
+async def test_empty_file_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = StandInHost(monkeypatch, tmp_path)
+    file_id = host.files.add(b"", "a.txt", owner="u")
+
+    told = await receive(with_file("u", file_id))
+
+    assert "cannot be read" not in str(told)
+
+
 async def test_file_of_another_user_is_not_given(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -117,6 +117,8 @@ LONG_ID = "the_server_of_the_department_for_customers_and_contracts"
         ("generate_the_yearly_*", "reports", LONG, False),
         ("reports_generate_*", "reports", LONG, True),
         ("Generate_*_Delete_It", "reports", LONG, True),
+        ("reports_generate_*", "Reports", LONG, True),
+        (f"reports_{LONG}", "Reports", LONG, True),
         ("reports_send_*", "reports", LONG, False),
         ("send_*", "reports", LONG, False),
         ("send_*", LONG_ID, LONG, True),  # nothing of its own name is left

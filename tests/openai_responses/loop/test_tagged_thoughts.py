@@ -177,6 +177,7 @@ def test_texts_are_shown_as_they_come() -> None:
 
     assert shown("\n<thi") == []
     assert shown("nk>Hm. ") == ["Hm. "]
+    assert shown("\n\n") == ["\n\n"]
     assert shown("So <") == ["So "]
     assert shown("/b></th") == ["</b>"]
     assert shown("ink>\n") == []

@@ -146,6 +146,8 @@ def test_each_count_of_a_sum_is_added_to_its_own() -> None:
     # A part is not the whole.
     known = Usage(1, cost=0.5)
     assert add_usage(known, known) == Usage(2, cost=1.0)
+    free = Usage(1, cost=0.0)
+    assert add_usage(known, free) == add_usage(free, known) == Usage(2, cost=0.5)
     assert add_usage(known, Usage(1)) == add_usage(Usage(1), known) == Usage(2)
 
 
@@ -188,6 +190,7 @@ SEARCH: Item = {"type": "web_search_call", "action": {"type": "search"}}
     ("usages", "facts", "cost"),
     [
         ([STATED], PRICED, 0.5),
+        ([STATED._replace(cost=0.0)], PRICED, 0.0),
         ([STATED, STATED], ModelFacts(), 1.0),
         ([STATED, MILLION], ModelFacts(), None),
         ([STATED, MILLION], PRICED, 0.5 + 1.1 * 2.0 + 0.01),
@@ -243,6 +246,9 @@ def cost(
         ),
         # Missing ones are those of the input.
         (ModelPrices(2.0, None, None, 10.0), 1000 * 2.0 + 200 * 10.0),
+        (ModelPrices(2.0, 0.0, 0.0, 10.0), 300 * 2.0 + 200 * 10.0),
+        (ModelPrices(0.0, None, None, 10.0), 200 * 10.0),
+        (ModelPrices(2.0, None, None, 0.0), 1000 * 2.0),
         # A sum without one of its parts would look like an answer.
         (ModelPrices(None, 0.5, None, 10.0), None),
         (ModelPrices(2.0, None, None, None), None),

@@ -430,6 +430,7 @@ def allowed(*tools: Item) -> Item:
         ),
         ({"reasoning": THINKING}, [LeaveOutParameter("reasoning")], body()),
         ({}, [LeaveOutParameter("text.verbosity")], body()),
+        ({"temperature": 0}, [LeaveOutParameter("temperature")], body()),
         # Whoever reads the answer as JSON cannot read another.
         ({"text": {"verbosity": "low"}}, [LeaveOutParameter("text")], body()),
         ({"text": JSON_FORM}, [LeaveOutParameter("text")], body(text=JSON_FORM)),

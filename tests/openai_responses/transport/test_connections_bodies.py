@@ -132,15 +132,19 @@ async def test_page_under_any_label(runs: Runs, label: str | None, page: bytes) 
 
 
 @pytest.mark.parametrize(
-    ("text", "is_stream"),
-    [(b"Not here", False), (b"data", False), (b"ever", False), (b": hi\n", True)],
+    ("text", "label", "is_stream"),
+    [
+        *((text, "text/plain", False) for text in (b"Not here", b"data", b"ever")),
+        (b": hi\n", "text/plain", True),
+        (b"Not here", "Text/Event-Stream", True),
+    ],
 )
 async def test_words_under_another_label(
-    connections: Connections, text: bytes, is_stream: bool
+    connections: Connections, text: bytes, label: str, is_stream: bool
 ) -> None:
     """They are no stream, although some begin like one."""
     async with (
-        Upstream(replying(text, content_type="text/plain")) as upstream,
+        Upstream(replying(text, content_type=label)) as upstream,
         post(connections, upstream.endpoint) as answer,
     ):
         assert await answer.is_stream() is is_stream
