@@ -544,11 +544,15 @@ def is_image_call(item: JsonObject) -> bool:
     return item.get("type") == "image_generation_call"
 
 
+def shows_image(item: JsonObject) -> bool:
+    """Say whether `item` holds an image of any format, for whoever asked for it."""
+    return is_image_call(item) and _image_label(item) is not None
+
+
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and image_format(item) in ("png", "jpeg", "webp")
+    return shows_image(item) and image_format(item) in ("png", "jpeg", "webp")
 
 
 _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)

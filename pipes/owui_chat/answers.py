@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from openai_responses.endings import Ending, ending_of_incomplete
 from openai_responses.items import (
     Item,
-    has_image,
     is_call,
     is_call_output,
     is_code,
@@ -14,6 +13,7 @@ from openai_responses.items import (
     item_type,
     message_text,
     open_calls,
+    shows_image,
 )
 from openai_responses.loop.events import RunDone
 from openai_responses.requests.replay import is_approval_request
@@ -50,7 +50,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         is_message = item_type(item) == "message" and not is_commentary(item)
         if is_message and message_text(item).strip():
             return ending
-        if has_image(item) or is_code(item):
+        if shows_image(item) or is_code(item):
             return ending
     if ending.kind == "completed":
         if ended.limit:

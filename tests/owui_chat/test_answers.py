@@ -23,6 +23,7 @@ RAN = (call("1"), output("1"))
         ([LOOK], [], None),
         ([CODE], [], None),
         ([DRAWN], [], None),
+        ([{**DRAWN, "output_format": "gif"}], [], None),
         ([call("1")], [], None),
         (RAN, [], None),
         ([MADE], [], None),

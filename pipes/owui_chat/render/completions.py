@@ -12,7 +12,6 @@ from openai_responses.endings import Ending
 from openai_responses.items import (
     Item,
     content_parts,
-    has_image,
     image_url,
     is_commentary,
     is_reasoning,
@@ -20,6 +19,7 @@ from openai_responses.items import (
     item_type,
     message_text,
     open_calls,
+    shows_image,
 )
 from openai_responses.json_input import JsonObject, as_text
 from openai_responses.loop.events import RunDone
@@ -124,7 +124,7 @@ class ChunkRenderer:
                     yield from self._add_text(gap + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
-            case ItemDone() if has_image(event.item):
+            case ItemDone() if shows_image(event.item):
                 yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
@@ -338,7 +338,7 @@ def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
         "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),
         "annotations": annotations,
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "images": [_chat_image(item) for item in ended.output if shows_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     filled = {name: value for name, value in optional.items() if value}

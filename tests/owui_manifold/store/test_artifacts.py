@@ -517,6 +517,7 @@ async def test_picture_that_cannot_be_read_says_so(result: object, desk: Desk) -
     [
         ("https://x.example/1.png", 1),
         ("data:image/png;base64,AAAA", 1),
+        ("data:image/gif;base64,AAAA", 1),  # a model could not read it
         ("file:///etc/passwd", 0),
     ],
 )
