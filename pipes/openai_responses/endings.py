@@ -102,8 +102,8 @@ _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try 
 
 MESSAGES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "number of output tokens, or ask the model to continue.",
+        "max_output_tokens": "The answer reached its length limit. Ask the model to "
+        "continue, or raise the maximum number of output tokens.",
         "context_length_exceeded": "The model's context is full, which ended the answer. "
         "Ask the model to continue; if that is refused, start a new chat, or choose a "
         "model with a larger context.",

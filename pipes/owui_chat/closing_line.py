@@ -21,6 +21,8 @@ class AnswerFigures(NamedTuple):
     """What those are about that no one should miss."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
+    is_stopped: bool = False
+    """By a person, which is no failure."""
 
 
 def closing_line(figures: AnswerFigures) -> str:
@@ -33,6 +35,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
         word = "Failed after" if figures.is_failure else "Finished in"
+        if figures.is_stopped:
+            word = "Stopped after"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if report.cost is not None:
         parts.append(describe_cost(report.cost))

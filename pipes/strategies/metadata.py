@@ -37,8 +37,13 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
         )
-        is_failure = self.ending != "completed"
-        return AnswerFigures(self.latency, is_failure, usage, report)
+        return AnswerFigures(
+            self.latency,
+            is_failure=self.ending not in ("completed", "cancelled"),
+            is_stopped=self.ending == "cancelled",
+            usage=usage,
+            report=report,
+        )
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""

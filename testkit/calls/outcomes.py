@@ -19,7 +19,7 @@ TEMPORARY: Json = {
     "__user__": USER,
     "__metadata__": {**IDS, "chat_id": "temporary:s-1"},
 }
-_CLOSING = ("Finished in ", "Failed after ")
+_CLOSING = ("Finished in ", "Failed after ", "Stopped after ")
 _ERROR_ID = re.compile(r" \(Error id: ([0-9A-Z]{10})\)$")
 
 

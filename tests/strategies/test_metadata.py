@@ -35,6 +35,10 @@ CALLS = "Finished in 7 s · 2 rounds · 3 tool calls"
             RunMetadata("gpt5_react", "gpt-5.2", "cut"),
             "Failed after under a second",
         ),
+        (
+            RunMetadata("gpt5_react", "gpt-5.2", "cancelled"),
+            "Stopped after under a second",
+        ),
     ],
 )
 def test_people_read_what_is_known(metadata: RunMetadata, line: str) -> None:

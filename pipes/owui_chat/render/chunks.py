@@ -109,6 +109,15 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def warning_chunk(text: str) -> Chunk:
+    """Return a message that the page shows in its corner for some seconds.
+
+    Nothing stores it, so it only repeats what stays above the answer.
+    """
+    shown: Chunk = {"type": "warning", "content": _without_code_marks(text)}
+    return host_event("notification", shown)
+
+
 def _without_code_marks(text: str) -> str:
     """Return a message without backticks, which the page shows as they are here.
 

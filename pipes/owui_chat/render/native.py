@@ -50,6 +50,7 @@ from owui_chat.render.chunks import (
     host_event,
     host_usage,
     status_chunk,
+    warning_chunk,
 )
 from owui_chat.render.commentary import Commentary
 from owui_chat.render.items import (
@@ -327,7 +328,9 @@ class NativeRenderer:
             )
             lines.append(closing_chunk(self.last_line(figures), metadata))
         if self.advice:
-            lines.append(status_chunk(self.advice))
+            # The line is above the answer, where the reader of the end of a long one does
+            # not see it. It stays; the warning only lasts for some seconds.
+            lines += [warning_chunk(self.advice), status_chunk(self.advice)]
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.

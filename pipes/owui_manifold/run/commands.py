@@ -20,8 +20,9 @@ CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
 _USAGE_COMMAND = "/usage"
 _NO_RULES = (
-    f"{NO_USAGE_HEADING}because no rules are set. An administrator can set them "
-    "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
+    f"{NO_USAGE_HEADING}because the filter OpenAI Responses Administration is not "
+    "installed, or its USER_LIMITS_JSON is empty. An administrator can change that "
+    "(docs/limits.md)."
 )
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""

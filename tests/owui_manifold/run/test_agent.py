@@ -68,7 +68,7 @@ async def test_only_a_stopped_run_reports_itself_to_the_page(
         assert (metadata["rounds"], metadata["tool_calls"]) == (2, 1)
         assert bool(metadata["total_price"]) == shows_cost
         assert metadata["ending"] == "cancelled"
-        assert report["data"]["description"].startswith("Failed after")
+        assert report["data"]["description"].startswith("Stopped after")
     ends = [event for event in shown if isinstance(event, RunDone)]
     assert len(ends) == (not is_stopped)
     assert (spending.own_rounds, spending.own_calls) == (2, 1)
