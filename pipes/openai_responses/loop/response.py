@@ -612,9 +612,14 @@ class ResponseState:
         Without such an event the item ends with the deltas that came since.
         """
         length, _ = self._ended_texts[position]
-        if item is not None and _text_length(item) <= length:
-            return []
         ended = self._ended[position]
+        newer: Item = {}
+        # LiteLLM has what Claude signs of a thought in the snapshot alone (1.110.2).
+        is_sealed = item is not None and has_encrypted_reasoning(item)
+        if item and is_sealed and not has_encrypted_reasoning(ended):
+            newer["encrypted_content"] = item["encrypted_content"]
+        if item is not None and not newer and _text_length(item) <= length:
+            return []
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])
@@ -626,9 +631,8 @@ class ResponseState:
             is_more = text != before and text.startswith(before)
             if is_more and (not kinds or place[0] in kinds):
                 longer[place] = text
-        if not longer:
+        if not longer and not newer:
             return []
-        newer: Item = {}
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:

@@ -953,6 +953,20 @@ def test_snapshot_that_joins_what_came_apart_repeats_nothing(
 PIECES = ((0, "Hello"), (2, " world"))
 
 
+def test_snapshot_seals_a_thought_that_had_ended() -> None:
+    """LiteLLM has the signature of Claude's thought there alone; twice is once."""
+    thought = wire.reasoning(("I look.",), sealed="")
+    call = wire.call_item("look", "{}", at=1)
+    repeated = {"content": [{"type": "output_text", "text": "I look."}], "role": "x"}
+    sealed = {**wire.reasoning_item("I look.", sealed="signed"), **repeated}
+
+    state, told = fed(*thought, wire.done(call, at=1), wire.completed(sealed, call))
+
+    whole = {**thought[-1]["item"], "encrypted_content": "signed"}
+    assert state.output == [whole, call]
+    assert [event.item for event in told if isinstance(event, ItemDone)][2:] == [whole]
+
+
 @pytest.mark.parametrize("at", [None, 1])
 def test_two_messages_of_one_id_that_come_without_deltas(at: int | None) -> None:
     """MLflow has one id for all of a response; the same words are the same message."""
