@@ -60,12 +60,14 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal
 
+from openai_responses.causes import REJECTED
 from openai_responses.endings import (
     COMPLETED,
     Ending,
     api_word,
     ending_of_failure,
     ending_of_incomplete,
+    failure_word,
 )
 from openai_responses.errors import (
     CONTENT_FILTER,
@@ -364,8 +366,22 @@ class ResponseState:
             error = first._replace(notice=notice)
         self.refusal = error
         self.trace = self.trace._replace(error=error)
+        # An answer that has words was not refused: so LiteLLM calls what breaks the streams
+        # of Bedrock and Ollama (1.110.2).
+        if failure_word(error) == REJECTED and not error.status and self._has_words:
+            error = error._replace(code="server_error", type=None)
         self.ending = ending_of_failure(kind, error)
         self._may_go_on = False
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether a message has begun to say something."""
+        if any(said for _, said in self._ended_texts.values()):
+            return True
+        return any(
+            grown.has_text and item_type(self._items[position]) == "message"
+            for position, grown in self._open.items()
+        )
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
