@@ -272,6 +272,8 @@ _PHRASES = (
     ),
     (
         r"\bmodel\b.{0,200}(does not exist|not found)"
+        # Google, also behind a gateway that streams it
+        r"|\bmodels/\S{1,100} is not found for API version"
         # OpenClaw quotes the name of the field.
         r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.

@@ -9,6 +9,7 @@ from openai_responses.items import (
     Item,
     content_parts,
     drop_orphans,
+    has_plain_reasoning,
     is_call,
     is_call_output,
     is_commentary,
@@ -23,7 +24,7 @@ from openai_responses.requests.replay import (
     replay_items,
     strip_for_replay,
 )
-from openai_responses.transport.stream import ItemAdded, ItemDone
+from openai_responses.transport.stream import ItemAdded, ItemDone, TextDelta
 from owui_chat.input.history import build_input
 from owui_chat.messages import StoredMessage, UserMessage, parse_messages
 from owui_chat.storage.details_carrier import restore_from_details
@@ -127,10 +128,11 @@ def expected(rounds: Sequence[Round], carrier: str = "markers") -> list[Item]:
     items: list[Item] = []
     for events in rounds:
         theirs = _outputs_of_the_server(events)
+        late = [] if carrier == "details" else _sealed_after_text(events)
         known = [
             item
             for item in told_items(events)
-            if _survives(item) or item.get("call_id") in theirs
+            if item not in late and (_survives(item) or item.get("call_id") in theirs)
         ]
         if not items and known and _stands_alone(known[0]):
             text = message_text(known[0])
@@ -161,6 +163,22 @@ def told_items(events: Round) -> list[Item]:
         if not ended and not is_commentary(begun):
             items.append({**begun, "content": plain(text.strip())["content"]})
     return items
+
+
+def _sealed_after_text(events: Round) -> list[Item]:
+    """The reasoning that had ended, and was sealed when a text was behind it."""
+    ended = set[int]()
+    followed = set[int]()
+    late: list[Item] = []
+    for event in events:
+        match event:
+            case TextDelta(index, "text"):
+                followed |= ended
+            case ItemDone(index, item) if has_plain_reasoning(item):
+                ended.add(index)
+            case ItemDone(index, item) if index in followed:
+                late.append(item)
+    return late
 
 
 def _survives(item: Item) -> bool:

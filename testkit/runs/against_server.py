@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from openai_responses.endpoint import Endpoint
+from openai_responses.items import Item
 from openai_responses.loop.attempt import Limits
 from openai_responses.loop.events import RunDone, RunEvent, Status, ToolOutput
 from openai_responses.loop.run import run
@@ -70,11 +71,14 @@ async def report(
 
 
 def assert_output_holds(events: list[RunEvent]) -> None:
-    """Each item that ended is at its place of the output."""
+    """Each item that ended is at its place of the output, as it ended last."""
     output = end_of(events).output
+    ended: dict[int, Item] = {}
     for event in events:
         if isinstance(event, ItemDone | ToolOutput):
-            assert output[event.output_index] == event.item
+            ended[event.output_index] = event.item
+    for index, item in ended.items():
+        assert output[index] == item
 
 
 class Told:

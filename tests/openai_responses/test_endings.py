@@ -380,6 +380,8 @@ NO_CREDIT = (
     "\u8be5\u4ee4\u724c\u989d\u5ea6\u5df2\u7528\u5c3d",
 )
 NO_MODEL = (
+    "models/x is not found for API version v1beta, or is not supported for "
+    "generateContent.",
     "No endpoints found for foo/bar.",
     "No endpoints found that support the requested output modalities: text",
     "This model is only supported in v1/chat/completions and not in v1/responses.",

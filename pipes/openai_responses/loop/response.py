@@ -53,12 +53,14 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import Any, Literal
 
+from openai_responses.causes import REJECTED
 from openai_responses.endings import (
     COMPLETED,
     Ending,
     api_word,
     ending_of_failure,
     ending_of_incomplete,
+    failure_word,
 )
 from openai_responses.errors import (
     CONTENT_FILTER,
@@ -367,8 +369,22 @@ class ResponseState:
             error = first._replace(notice=notice)
         self.refusal = error
         self.trace = self.trace._replace(error=error)
+        # An answer that has words was not refused: so LiteLLM calls what breaks the streams
+        # of Bedrock and Ollama (1.110.2).
+        if failure_word(error) == REJECTED and not error.status and self._has_words:
+            error = error._replace(code="server_error", type=None)
         self.ending = ending_of_failure(kind, error)
         self._may_go_on = False
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether a message has begun to say something."""
+        if any(said for _, said in self._ended_texts.values()):
+            return True
+        return any(
+            grown.has_text and item_type(self._items[position]) == "message"
+            for position, grown in self._open.items()
+        )
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
@@ -622,9 +638,14 @@ class ResponseState:
         Without such an event the item ends with the deltas that came since.
         """
         was, _ = self._ended_texts[position]
-        if item is not None and _text_length(item) <= len(was):
-            return []
         ended = self._ended[position]
+        newer: Item = {}
+        # LiteLLM has what Claude signs of a thought in the snapshot alone (1.110.2).
+        is_sealed = item is not None and has_encrypted_reasoning(item)
+        if item and is_sealed and not has_encrypted_reasoning(ended):
+            newer["encrypted_content"] = item["encrypted_content"]
+        if item is not None and not newer and _text_length(item) <= len(was):
+            return []
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])
@@ -636,9 +657,8 @@ class ResponseState:
             is_more = text != before and text.startswith(before)
             if is_more and (not kinds or place[0] in kinds):
                 longer[place] = text
-        if not longer:
+        if not longer and not newer:
             return []
-        newer: Item = {}
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:

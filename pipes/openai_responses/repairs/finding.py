@@ -159,7 +159,7 @@ _REASONING_IS_MISSING = (
     r"|reasoning_content is missing in assistant tool call message"
     r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
-    r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
+    r"|expected `thinking` or `redacted_thinking`, but found `(?:tool_use|text)`"
     r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""

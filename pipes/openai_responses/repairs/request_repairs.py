@@ -760,20 +760,22 @@ _IMAGE_FOLLOWS = "[An image: it follows the results.]"
 _IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
-class AskToContinue(RequestRepair):
-    """A chat that ends with an answer gets a question, for servers that demand one."""
+class AskToContinue(RowRepair):
+    """A chat that ends with an answer gets a question, for servers that demand one.
+
+    What ends a chat may be the words of a call.
+    """
 
     message = "The model cannot go on with an answer by itself: asking it to continue."
 
-    def apply(self, payload: Payload) -> Payload:
-        last = payload["input"][-1] if payload["input"] else {}
-        if last.get("role") != "assistant":
-            return payload
-        question = text_message("user", _TO_CONTINUE)
-        return {**payload, "input": [*payload["input"], question]}
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        changed = [*rows]
+        if changed and changed[-1].item.get("role") == "assistant":
+            changed.append(NamedItem("", text_message("user", _TO_CONTINUE)))
+        return changed
 
 
-_TO_CONTINUE = "Continue your last message exactly where it ends."
+_TO_CONTINUE = "Continue exactly where you left off."
 
 
 class MoveMessages(RequestRepair):
@@ -892,7 +894,7 @@ _MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructio
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
 _ASK = AskToContinue()
-"""It comes last, and adds the only item that a chat does not have."""
+"""It comes last: the other repairs decide what the chat ends with."""
 
 
 def repair_request(payload: Payload, repairs: Sequence[Repair]) -> Payload:
@@ -915,7 +917,7 @@ def sent_request(
     # What is lowered is lowered first: tools of an item are then left out like others.
     repaired = lower_payload(payload, lowered_kinds(repairs))
     # Items are moved before they get names, so that a name stays with its item.
-    for move in (*_MOVES, _JOIN, _ASK):
+    for move in (*_MOVES, _JOIN):
         if move in repairs:
             repaired = move.apply(repaired)
     if names:
@@ -929,7 +931,8 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    for change in (_JOIN, TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS):
+    shown = (TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS)
+    for change in (_JOIN, *shown, _ASK):
         if change in repairs:
             rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
@@ -938,7 +941,7 @@ def sent_request(
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _ASK) or isinstance(repair, RowRepair)
+        is_applied = repair in _MOVES or isinstance(repair, RowRepair)
         if isinstance(repair, RequestRepair) and not is_applied:
             repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along

@@ -134,6 +134,10 @@ class Recorder:
         """The ids of calls that have waited for a record and have no output yet."""
         self._plain: dict[int, list[Item]] = {}
         """Plain reasoning since the last record, by output index."""
+        self._unsealed: set[int] = set()
+        """The output indexes of reasoning that ended without what the model can read."""
+        self._followed: set[int] = set()
+        """The output indexes of reasoning that was not sealed when a text followed."""
         self._marks_next = False
         """Whether the next message needs a record though nothing waits for one: after a
         message, because the host joins the texts of neighbors (utils/misc.py:408), and
@@ -162,6 +166,7 @@ class Recorder:
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
                 item = self._messages.pop(event.output_index)
+                self._followed |= self._unsealed
                 yield from self._begin(event.output_index, item, event.kind)
             case ItemDone() if event.output_index in self._commentary:
                 yield from self._add_commentary(event)
@@ -181,12 +186,18 @@ class Recorder:
                 yield NewRecord(emptied, event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
-            case ItemDone() if has_plain_reasoning(event.item):
-                self._plain[event.output_index] = replay_items(event.item)
+            case ItemDone(index, item) if _is_unsealed(item):
+                self._unsealed.add(index)
+                if has_plain_reasoning(item):
+                    self._plain[index] = replay_items(item)
+            case ItemDone(index, item) if (
+                is_reasoning(item) and index in self._followed
+            ):
+                return  # sealed last: after the text it has no place in later turns
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
+                self._plain.pop(event.output_index, None)
                 if event.item == GIVEN_UP:
-                    self._plain.pop(event.output_index, None)
                     # The next attempt may have another item in the place of a thought.
                     self._ended.discard(event.output_index)
             case ToolOutput():
@@ -365,6 +376,12 @@ class Recorder:
             message_id=self._scope.message_id,
             origin=self._scope.origin,
         )
+
+
+def _is_unsealed(item: Item) -> bool:
+    """Say whether a thought has ended without what its model can read."""
+    is_thought = is_reasoning(item) and item != GIVEN_UP
+    return is_thought and not has_encrypted_reasoning(item)
 
 
 def _is_placeholder(item: Item) -> bool:

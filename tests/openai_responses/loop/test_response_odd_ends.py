@@ -1052,6 +1052,28 @@ def test_failure_whose_reason_is_a_filter_of_azure(fields: wire.Event) -> None:
     assert state.trace.error.code == "content_filter"
 
 
+@pytest.mark.parametrize(
+    ("came", "is_refused"),
+    [
+        ([], True),
+        (wire.message("Hello")[:2], True),
+        (wire.reasoning(("I think.",))[:-1], True),
+        (wire.message("Hello")[:3], False),
+        (wire.message("Hello"), False),
+    ],
+)
+def test_answer_that_has_words_was_not_refused(
+    came: wire.Events, *, is_refused: bool
+) -> None:
+    """LiteLLM calls what breaks a stream of Bedrock a bad request."""
+    words = "BedrockException - modelStreamErrorException. Try your request again."
+    error = {"code": "invalid_request_error", "message": words}
+    state, _ = fed(*came, wire.ended("failed", error=error))
+    assert state.ending is not None
+    assert ("rejected the request" in state.ending.message) == is_refused
+    assert state.trace.error.code == "invalid_request_error"
+
+
 @pytest.mark.parametrize("own", [[], [{"type": "url_citation", "url": "u"}]])
 def test_citations_that_only_events_bring_are_in_the_item(own: list[Item]) -> None:
     """Those of the item itself are all that there are."""
@@ -1140,6 +1162,20 @@ def test_snapshot_that_joins_what_came_apart_repeats_nothing(
 
 
 PIECES = ((0, "Hello"), (2, " world"))
+
+
+def test_snapshot_seals_a_thought_that_had_ended() -> None:
+    """LiteLLM has the signature of Claude's thought there alone; twice is once."""
+    thought = wire.reasoning(("I look.",), sealed="")
+    call = wire.call_item("look", "{}", at=1)
+    repeated = {"content": [{"type": "output_text", "text": "I look."}], "role": "x"}
+    sealed = {**wire.reasoning_item("I look.", sealed="signed"), **repeated}
+
+    state, told = fed(*thought, wire.done(call, at=1), wire.completed(sealed, call))
+
+    whole = {**thought[-1]["item"], "encrypted_content": "signed"}
+    assert state.output == [whole, call]
+    assert [event.item for event in told if isinstance(event, ItemDone)][2:] == [whole]
 
 
 @pytest.mark.parametrize("at", [None, 1])

@@ -271,6 +271,10 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
             CallsAsWords(LAST),
         ),
+        (
+            "Expected `thinking` or `redacted_thinking`, but found `text`.",
+            CallsAsWords(LAST),
+        ),
         ("Function call `x` is missing a `thought_signature`", CallsAsWords(LAST)),
         (
             "Missing `reasoning_content` field in the assistant message.",

@@ -732,7 +732,7 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
     ]
     items = repair_request(asked, [TextOutputs(shows_images=False)])["input"]
     assert items == [PICTURE, call("a"), {**seen, "output": GONE}, PICTURE, HELLO]
-    question = chat_message("user", "Continue your last message exactly where it ends.")
+    question = chat_message("user", "Continue exactly where you left off.")
     repairs: list[Repair] = [
         AskToContinue(),
         LimitMedia("input_image", 3),
@@ -741,6 +741,11 @@ def test_what_a_server_takes_of_a_chat_is_sent() -> None:
     assert repair_request(asked, repairs)["input"] == [*asked["input"], question]
     without = body(input=[HELLO, HI])
     assert repair_request(without, repairs)["input"] == [HELLO, HI]
+    ends_with_call = body(input=[HI, *CALL])
+    last = item_names(ends_with_call["input"])[-1]
+    request = sent_request(ends_with_call, [CallsAsWords(last), AskToContinue()])
+    assert request.payload["input"] == [HI, *TOLD, question]
+    assert request.last_name == last
 
 
 DATE = {"type": "string", "format": "date", "pattern": "\\d"}
