@@ -341,6 +341,15 @@ async def test_valves_that_the_host_could_not_read_are_no_rules(
     await ask(limited, OWN_MODEL)
 
 
+async def test_field_that_was_emptied_has_no_rules(
+    limited: Filter, host: StandInHost
+) -> None:
+    limited.valves = limited.Valves(USER_LIMITS_JSON="\n")
+    host.filters.valves = {"openai_responses_administration": dict(limited.valves)}
+
+    await ask(limited)
+
+
 async def test_rules_that_the_host_has_given_are_not_read_again(
     limited: Filter, host: StandInHost
 ) -> None:

@@ -233,7 +233,7 @@ async def test_valves_set_the_toolset() -> None:
 @pytest.mark.parametrize(
     ("administrator", "user", "level"),
     [
-        ("WARNING", "inherit", "WARNING"),
+        ("WARNING", "INHERIT", "WARNING"),
         ("WARNING", "DEBUG", "DEBUG"),
         ("WARNING", "CRITICAL", "WARNING"),
     ],

@@ -109,7 +109,7 @@ def encoded(size: int) -> str:
 FORMS: dict[str, Callable[[int], Any]] = {
     "text": whole,
     "inside": lambda size: {"plot": [whole(size), "a caption"]},
-    "file": lambda size: [whole(size, "application/pdf")],
+    "file": lambda size: [f"Data:a/b;Base64,{encoded(size)}"],
     "unpacked": lambda size: "data:text/plain," + "x" * size,
     "headers": lambda size: (whole(size), {"Content-Type": "image/png"}),
     "picture": lambda size: [{"type": "image", "mimeType": "x", "data": encoded(size)}],
