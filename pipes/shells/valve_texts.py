@@ -6,6 +6,7 @@ invalid value gets its default, and the others still apply.
 """
 
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from typing import Any, TypeVar
@@ -113,6 +114,9 @@ def json_mistake(text: str) -> str:
     return ""
 
 
+_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -125,7 +129,9 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     match mistake["type"]:
         case "extra_forbidden":
             known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
+            # A secret may be in the place of a name, and users read that of an endpoint.
+            named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+            return f"the key {named}is unknown (known keys: {known})"
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":

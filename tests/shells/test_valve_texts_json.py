@@ -116,7 +116,11 @@ class Entry(BaseModel):
         ({"name": 7}, "`name` has a wrong value (input should be a valid string)"),
         (
             {"name": "n", LONG: 2},
-            f"the key `{LONG[:80]}` is unknown (known keys: name, mode, size)",
+            "the key is unknown (known keys: name, mode, size)",
+        ),
+        (
+            {"name": "n", "sk-canary": 2},
+            "the key is unknown (known keys: name, mode, size)",
         ),
     ],
 )
