@@ -193,6 +193,8 @@ ENTRIES = (
         ("https://gate.example/v1/USE", False),
         ("https://gate.example/v1/US/../THEM", False),
         ("https://gate.example/v1/US/%2e%2e/THEM", False),
+        ("https://gate.example/v1/US/%252e%252e/THEM", False),
+        ("https://[2001:db8::1].company.example", False),
         ("https://evil.example/a.company.example", False),
         ("https://evil.example?.company.example", False),
         ("https://evil.example#.company.example", False),
