@@ -102,6 +102,8 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bunrecognized key\(s\) in object: '{_NAME}'"
     rf"|\badditional properties are not allowed \('{_NAME}'"
     rf"|\bgot an unexpected keyword argument '{_NAME}'"
+    # respan-gateway (0.3.0), of a tool's field, too.
+    rf"|[\"'`]{_NAME}[\"'`](?: in the request)? cannot be translated to another format"
     # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
     rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,

@@ -453,6 +453,14 @@ VALUE = parameter("top_p", 0.5)
         ("Additional properties are not allowed ('top_p' was unexpected)", TOP_P),
         ("Responses.create() got an unexpected keyword argument 'top_p'", TOP_P),
         ('JSON parse error: Unrecognized field "include" (class x)', INCLUDE),
+        (
+            "'include' in the request cannot be translated to another format yet",
+            INCLUDE,
+        ),
+        (
+            "a tool's 'strict' cannot be translated to another format yet",
+            LeaveOutToolField("strict"),
+        ),
         ("The parameter `top_p` is not supported by this model.", VALUE),
         # Anthropic's and Kimi's are about one value, which is left out alone.
         ("`temperature` and `top_p` cannot both be specified for this model.", VALUE),
