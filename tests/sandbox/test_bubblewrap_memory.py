@@ -15,6 +15,7 @@ import pytest
 
 from sandbox import bubblewrap
 from sandbox.bubblewrap import (
+    _measure_open_files,
     _measure_root,
     _read_open_files,
     _read_resident,
@@ -167,6 +168,7 @@ def test_threads_have_the_memory_of_their_process_once(tmp_path: Path) -> None:
             (folder / "fd/2").symlink_to("/work/file")
             (folder / "fdinfo").mkdir()
             (folder / "fdinfo/2").write_text("lock:\t1\nlock:\t2\n")
-        sizes.append(_measure_root(str(root)))
+        files = _measure_open_files(str(root))
+        sizes.append(files + _measure_root(str(root)))
     shared = 8 * 1024 + 500 + 64 * 1024  # the second is the kernel's, for a mapping
     assert sizes == [shared + 2 * 256, shared + 6 * 256]
