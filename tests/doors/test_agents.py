@@ -451,7 +451,7 @@ async def test_a_busy_server_is_asked_again(
 
     assert len(turn.requests) == 2
     assert turn.text.startswith("This is turn 1.")
-    assert turn.lines[0]["description"] == f"{BUSY} Trying again in 1 s."
+    assert turn.lines[0]["description"] == f"Trying again in 1 s. {BUSY}"
     assert turn.lines[0]["done"] is True
     levels = [r.levelname for r in caplog.records if BUSY in r.getMessage()]
     assert levels == ["WARNING"]

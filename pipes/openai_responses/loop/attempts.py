@@ -212,7 +212,8 @@ class _NextAttempt:
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        message = f"{failure_status(failure)} Trying again in {seconds}."
+        # How long it takes comes first: a phone shows about 40 characters.
+        message = f"Trying again in {seconds}. {failure_status(failure)}"
         return Status(message, is_retry=True), wait
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:

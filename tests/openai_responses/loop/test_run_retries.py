@@ -61,7 +61,7 @@ async def test_trouble_that_passes(
     within = TWICE._replace(set_waiting=waits.append)
     told = await runs.of(sim, f"sim:{status},times=1,retry-after-ms=1", within)
     assert waits[:4] == [True, True, False, True]  # the pause is not the server's
-    assert told.notes == [f"{trouble} {SOON}"]
+    assert told.notes == [f"{SOON} {trouble}"]
     assert (told.log[0], told.kind) == (f"noted: {told.notes[0]}", "completed")
     assert [sent.status for sent in sim.requests] == [status, 200]
     assert told.sent[0] == told.sent[1]
@@ -175,7 +175,7 @@ async def test_stop_ends_a_wait_that_is_told(
         await connections.close()
         await until(lambda: asyncio.all_tasks() <= before)
     assert notes_of(reported) == [
-        "The model's server is busy with this key's requests. Trying again in 20 s."
+        "Trying again in 20 s. The model's server is busy with this key's requests."
     ]
 
 
@@ -185,7 +185,7 @@ async def test_server_that_is_being_started(connections: Connections) -> None:
     endpoint = Endpoint(f"http://127.0.0.1:{port}/v1", KEY)
     events = run(asking("sim:short"), endpoint, connections, TWICE)
     async with aclosing(events):
-        assert log_of([await anext(events)]) == [f"noted: {SILENT} {SOON}"]
+        assert log_of([await anext(events)]) == [f"noted: {SOON} {SILENT}"]
         async with Simulator(port=port) as sim:
             rest = [event async for event in events]
             assert len(sim.requests) == 1
@@ -211,7 +211,7 @@ async def test_server_that_says_nothing_is_left_and_asked_again(
         if is_silent:
             async with asyncio.timeout(60):
                 await upstream.left.wait()
-    assert log_of(events)[0] == f"noted: {SILENT} {SOON}"
+    assert log_of(events)[0] == f"noted: {SOON} {SILENT}"
     assert log_of(events)[-1] == "run completed"
 
 
@@ -254,7 +254,7 @@ async def test_answer_that_fails_before_anything_was_shown(
     first = ending_so(NOTHING_TO_SEE[opening], end)
     told = await runs.against(first, OK, within=IMPATIENT)
     assert len(told.sent) == 2
-    assert told.notes == [f"{REPORTED if end in FAILURES else SILENT} {SOON}"]
+    assert told.notes == [f"{SOON} {REPORTED if end in FAILURES else SILENT}"]
     thought = ["0 started reasoning", "0 ended reasoning"]
     begun = thought if opening.startswith("a thought") else []
     assert log_without_notes(told) == begun + plain.log

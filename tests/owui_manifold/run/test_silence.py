@@ -101,7 +101,7 @@ async def test_time_of_tools_and_of_waits_is_no_silence(desk: Desk) -> None:
 
     assert page.lines == []
     retry, *rest = [line["description"] for line in host_events(chunks, "status")]
-    assert retry.endswith("Trying again in 50 s.")
+    assert retry.startswith("Trying again in 50 s. ")
     assert rest == [RESPONDED, *closings(chunks)]
 
 
@@ -113,7 +113,7 @@ async def test_failure_leaves_no_empty_line(desk: Desk) -> None:
     chunks = await page.answer(desk.pipe, "sim:chat,status=503,retry-after=1")
 
     retry, last = [line["description"] for line in host_events(chunks, "status")]
-    assert retry.endswith("Trying again in 1 s.")
+    assert retry.startswith("Trying again in 1 s. ")
     assert last == "Failed after 2 attempts"
 
 
