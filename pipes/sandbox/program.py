@@ -523,6 +523,8 @@ OPERATIONS = {
 def main() -> int:
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
+    if os.getpgrp() != 1:  # else code could stop what watches us from outside, too
+        os.setpgid(0, 0)
     os.nice(15)  # the server comes first, also if code takes this process over
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)

@@ -74,6 +74,7 @@ ENDLESS = {
     "fork bomb": "import os\nwhile True:\n  try: os.fork()\n  except OSError: pass",
     "closed pipes": "import os\nos.close(1); os.close(2); os.close(3)\nwhile True: pass",
     "stopped": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
+    "stopped group": "import os, signal\nos.kill(0, signal.SIGSTOP)",
     "deaf": (
         "import signal, time\nsignal.signal(signal.SIGXCPU, signal.SIG_IGN)\n"
         "signal.signal(signal.SIGTERM, signal.SIG_IGN)\nwhile True: pass"
