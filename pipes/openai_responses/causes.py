@@ -347,7 +347,9 @@ _CERTAIN_PHRASES = (
         # Azure, of a dated version in the address
         r"Responses API is enabled only for api-version|\AAPI version not supported"
         # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-        r"|\AUnexpected endpoint or method\.",
+        r"|\AUnexpected endpoint or method\."
+        # Shepherd Model Gateway (1.13.0), in front of Anthropic, with a status of 501
+        r"|\AResponses endpoint not implemented\Z",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403

@@ -813,6 +813,12 @@ class ResponseState:
                 has_come = bool(item.get("name")) and (is_told or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                # rosetta-llm ends no call, and names no reason (0.2.2): a call that is whole
+                # was not cut off.
+                arguments = grown.text_of(_ARGUMENTS)
+                is_whole = is_call(item) and parse_json_object(arguments) is not None
+                if is_whole and self.ending == ending_of_incomplete(None):
+                    final["status"] = "completed"
                 # Codex's own server has announced calls, and sent nothing more of them
                 # (NousResearch/hermes-agent 110975): what they were to do is not known.
                 if not is_told and item.get("status") == "in_progress":

@@ -639,7 +639,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
-    yield from _by_words(refusal, _CALLS_APART, MoveMessages(), CallsAsWords(last))
+    # A gateway that sends each of several calls on by itself can send each result, too.
+    together = (MoveMessages(), SeparateCalls(), CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, *together)
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():

@@ -274,6 +274,27 @@ def test_incomplete_without_a_reason_after_a_whole_end_is_complete(
     assert state.ending.kind == kind
 
 
+@pytest.mark.parametrize(
+    ("arguments", "reason", "status"),
+    [
+        ('{"a": 1}', None, "completed"),
+        ('{"a": 1}', "max_output_tokens", "incomplete"),
+        ('{"a": ', None, "incomplete"),
+        ("", None, "incomplete"),
+    ],
+)
+def test_whole_call_that_nothing_ends_was_not_cut_off(
+    arguments: str, reason: str | None, status: str
+) -> None:
+    """rosetta-llm ends no call, and says that each answer with one is incomplete."""
+    details = {"reason": reason} if reason else None
+    begun = wire.function_call("look", arguments)[:2]
+    state, _ = fed(*begun, wire.ended("incomplete", incomplete_details=details))
+    [call] = state.output
+    kind = state.ending and state.ending.kind
+    assert (call["arguments"], call["status"], kind) == (arguments, status, status)
+
+
 @pytest.mark.parametrize("fields", [{}, {"response": None}])
 def test_end_without_a_body_of_a_response_that_brought_nothing(fields: Item) -> None:
     """It is no end: the request is sent again."""

@@ -484,10 +484,18 @@ async def test_server_that_goes_on_loading_is_named_so(
     assert message.startswith("The model's server is still loading the model.")
 
 
-async def test_server_without_this_api_is_asked_once(runs: Runs) -> None:
-    """LM Studio says so with a status of 200 (lmstudio-bug-tracker 618)."""
-    error = json.dumps({"error": "Unexpected endpoint or method. (POST /responses)"})
-    told = await runs.against(replying(error), within=limits(retries=5))
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ('{"error": "Unexpected endpoint or method. (POST /responses)"}', 200),
+        ("Responses endpoint not implemented", 501),
+    ],
+)
+async def test_server_without_this_api_is_asked_once(
+    answer: str, status: int, runs: Runs
+) -> None:
+    """LM Studio (lmstudio-bug-tracker 618) and Shepherd Model Gateway."""
+    told = await runs.against(replying(answer, status), within=limits(retries=5))
     assert len(told.sent) == 1
     ending = told.ending
     assert ending.message.startswith("There is no Responses API at the address of")

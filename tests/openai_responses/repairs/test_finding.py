@@ -1589,10 +1589,15 @@ def test_server_that_blames_itself_may_lack_the_thought_of_its_calls() -> None:
     ],
 )
 def test_calls_that_a_gateway_tears_apart(message: str) -> None:
-    """Texts between a call and its result move; at the end both become words."""
+    """Texts between calls and results move, then results; at the end all become words."""
     items = [USER, CALL, ANSWER, OUTPUT, USER]
-    first, second, *_ = repairs_in_turn(Failure(400, words(message)), input=items)
+    refused = Failure(400, words(message))
+    first, second, *_ = repairs_in_turn(refused, input=items)
     assert (first, second) == (MoveMessages(), CallsAsWords(item_names(items)[-1]))
+    other, seen = {**CALL, "call_id": "call_b"}, {**OUTPUT, "call_id": "call_b"}
+    both = [USER, CALL, other, OUTPUT, seen]
+    first, second, *_ = repairs_in_turn(refused, input=both)
+    assert (first, second) == (SeparateCalls(), CallsAsWords(item_names(both)[-1]))
     assert find(words(message), input=[*items, USER]).is_lasting
     quoted = [*items, text_message("user", message)]
     assert not find(words(message), input=quoted).is_lasting
