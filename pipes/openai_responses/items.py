@@ -225,21 +225,24 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(gap + part_text(part) for part, gap in parts_with_gaps(content))
+    return "".join(gap + text for _, text, gap in parts_with_gaps(content))
 
 
-def parts_with_gaps(content: object) -> Iterator[tuple[Item, str]]:
-    """Yield the parts of a message, each with what is between it and the text before it.
+def parts_with_gaps(content: object) -> Iterator[tuple[Item, str, str]]:
+    """Yield the parts of a message, each with its text and what is in front of that.
 
     The texts of a message are one text, but a refusal is a paragraph of its own.
     """
     refuses = None
     for part in content_parts(content):
-        is_refusal = part.get("type") == "refusal"
-        has_changed = part_text(part) != "" and refuses not in (None, is_refusal)
-        yield part, "\n\n" if has_changed else ""
-        if part_text(part):
+        text = part_text(part)
+        gap = ""
+        if text:
+            is_refusal = part.get("type") == "refusal"
+            if refuses not in (None, is_refusal):
+                gap = "\n\n"
             refuses = is_refusal
+        yield part, text, gap
 
 
 def answer_as_text(item: Item) -> Item:

@@ -261,7 +261,7 @@ class Citations:
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
         text = "".join(
-            gap + self._shown_part(part) for part, gap in parts_with_gaps(parts)
+            gap + self._shown_part(part) for part, _, gap in parts_with_gaps(parts)
         )
         text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
@@ -607,9 +607,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
-    for part, gap in parts_with_gaps(item.get("content")):
+    for part, text, gap in parts_with_gaps(item.get("content")):
         before += len(gap)
-        text = part_text(part)
         find_position = _position_finder(text)
         for annotation in _annotations_of(part):
             if annotation.get("type") != "url_citation":
