@@ -117,6 +117,16 @@ def json_mistake(text: str) -> str:
 _PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
 
 
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return the message about a key that an entry cannot have.
+
+    It is named only if it has nothing but letters: a secret may be in its place, and
+    users read why no answer comes.
+    """
+    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+    return f"the key {named}is unknown (known keys: {', '.join(known)})"
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -128,10 +138,7 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     key = str(mistake["loc"][0])[:_MAX_QUOTED]
     match mistake["type"]:
         case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            # A secret may be in the place of a name, and users read that of an endpoint.
-            named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
-            return f"the key {named}is unknown (known keys: {known})"
+            return unknown_key(key, form.model_fields)
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":

@@ -12,7 +12,7 @@ from openai_responses.models.resolve import (
     resolve_model,
 )
 from shells.valve_messages import PIPE_SHELL, valve_error, valve_message
-from shells.valve_texts import json_mistake
+from shells.valve_texts import json_mistake, unknown_key
 
 
 def _is_count(value: object) -> bool:
@@ -61,9 +61,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if key not in _OVERRIDE_FORMS:
-            known = ", ".join(_OVERRIDE_FORMS)
-            what = f"has the unknown key `{str(key)[:40]}` (known keys: {known})"
-            raise _entry_error(model_id, what)
+            mistake = unknown_key(str(key), _OVERRIDE_FORMS)
+            raise _entry_error(model_id, f"has a mistake: {mistake}")
         if not matches_schema({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong value for `{key}`")
     facts = dict(row)

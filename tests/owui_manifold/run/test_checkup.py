@@ -313,7 +313,7 @@ async def test_valves_that_keep_from_answers_are_named(
         ),
         (
             {"MODEL_OVERRIDES_JSON": '{"mine": {"lik": "gpt-5.2"}}'},
-            "the entry mine has the unknown key `lik` (known keys: ",
+            "the entry mine has a mistake: the key `lik` is unknown (known keys: ",
         ),
         ({"EXTRA_HEADERS": '{"X": 1, "Key": "CANARY"}'}, "EXTRA_HEADERS is not a "),
         ({"API_KEY": ""}, "This pipe has no API key yet."),
