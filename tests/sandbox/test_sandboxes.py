@@ -105,6 +105,17 @@ async def test_packages_of_earlier_options_go_with_their_last_call(
     assert server.backend.started == earlier_runs + 1
 
 
+async def test_closing_removes_the_packages_of_all_options(folder: Path) -> None:
+    server = Server(folder)
+    lend = server.sandboxes.lend
+    async with lend("first") as first, lend("second") as second:
+        for sandbox in (first, second):
+            await sandbox.specs()
+        assert server.packages == 2
+        await server.sandboxes.close()
+        assert server.packages == 0
+
+
 async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
     """Another call may end meanwhile, and close the next one."""
     gate = asyncio.Event()

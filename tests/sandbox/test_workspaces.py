@@ -174,6 +174,8 @@ def test_files_that_were_handed_out_are_bounded() -> None:
 
         assert [file.path.exists() for file in files] == [False, True, True]
         assert files[2].path.read_bytes() == b"12345"
+        await keep(workspaces, "a", b"1234567890")
+        assert not files[2].path.exists()  # it takes the room of two
 
     run_scene(scene)
 
