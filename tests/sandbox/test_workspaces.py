@@ -180,7 +180,9 @@ def test_files_that_were_handed_out_are_bounded() -> None:
     run_scene(scene)
 
 
-def test_closing_removes_everything(folder: Path) -> None:
+def test_closing_removes_everything(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
@@ -198,6 +200,8 @@ def test_closing_removes_everything(folder: Path) -> None:
                 await late
         remove_folder(folder / "gone")
         assert os.listdir(folder) == []
+        await asyncio.sleep(LIMITS.idle_seconds)
+        assert caplog.messages == []  # no timer is left
 
     run_skipping(scene())
 
