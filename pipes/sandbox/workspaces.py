@@ -284,13 +284,9 @@ class WorkspacePool:
         self._timers.pop(key).cancel()
         self._workspaces.pop(key).remove()
 
-    def refuse_new(self) -> None:
-        """Lend nothing any more."""
-        self._is_closed = True
-
     async def close(self) -> None:
         """Remove all workspaces, once those that are lent have come back."""
-        self.refuse_new()
+        self._is_closed = True
         for timer in self._timers.values():
             timer.cancel()
         for workspace in self._workspaces.values():

@@ -15,6 +15,5 @@ class OwnedTools(SandboxTools):
 
     async def close(self) -> None:
         """Close both: no run begins any more, and what is under way ends."""
-        self._pool.refuse_new()
         await super().close()
         await self._pool.close()

@@ -38,10 +38,14 @@ def test_only_the_own_answer_gets_its_pictures() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "value"), [("_MAX_OUTPUTS", 2), ("_MAX_CHARACTERS", 20)]
+    ("limit", "value", "left"),
+    [
+        ("_MAX_OUTPUTS", 2, ["call_2", "call_3"]),
+        ("_MAX_CHARACTERS", 20, ["call_3"]),
+    ],
 )
 def test_oldest_pictures_go_first(
-    limit: str, value: int, monkeypatch: pytest.MonkeyPatch
+    limit: str, value: int, left: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pictures, limit, value)
     memory = PictureMemory()
@@ -55,6 +59,8 @@ def test_oldest_pictures_go_first(
         drawn("call_1", "data:image"),
         drawn("call_2", "data:image"),
     ]
+    memory.keep(ANSWER, drawn("call_3", "data:image" * 2))
+    assert [kept.call_id for kept in kept_container(memory)] == left
 
 
 @pytest.mark.parametrize(

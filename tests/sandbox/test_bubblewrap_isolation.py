@@ -3,6 +3,7 @@
 import errno
 import os
 import platform
+import resource
 import socket
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -190,6 +191,7 @@ async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
     seen = (await chat.run(TOGETHER.format(codes=codes))).result
 
     assert seen == {case: expected for case, (_, expected) in SEEN.items()}
+    assert resource.getrlimit(resource.RLIMIT_CORE)[0] != 1  # the server dumps as before
 
 
 @pytest.fixture

@@ -105,6 +105,18 @@ async def test_packages_of_earlier_options_go_with_their_last_call(
     assert server.backend.started == earlier_runs + 1
 
 
+async def test_closing_removes_the_packages_of_all_options(folder: Path) -> None:
+    """Nor are others installed, for a sandbox that was not looked for before."""
+    server = Server(folder)
+    lend = server.sandboxes.lend
+    async with lend("first") as first, lend("second") as second, lend("last") as last:
+        for sandbox in (first, second):
+            await sandbox.specs()
+        assert server.packages == 2
+        await server.sandboxes.close()
+        assert (await last.specs(), server.packages) == ([], 0)
+
+
 async def test_sandbox_that_closes_slowly_costs_no_answer() -> None:
     """Another call may end meanwhile, and close the next one."""
     gate = asyncio.Event()

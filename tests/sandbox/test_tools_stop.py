@@ -95,14 +95,16 @@ async def test_closing_ends_all_runs() -> None:
     async with sandboxed() as chat:
         folder = (await chat.run("open('a.txt', 'w')")).answer.files[0].path.parent
         async with running(chat) as task:
+            second = asyncio.create_task(Chat(chat.tools, "second").run(ENDLESS))
+            await until(lambda: len(sandboxed_processes()) == 2 * INSIDE)
             queued = asyncio.create_task(chat.run("1"))
             await asyncio.sleep(0)
 
             await chat.tools.close()
 
-            answers = [(await task).answer.text, (await queued).answer.text]
+            answers = [(await each).answer.text for each in (task, second, queued)]
     assert answers == [
-        "Error: The run ended without an answer.",
+        *["Error: The run ended without an answer."] * 2,
         "Error: The sandbox was closed.",
     ]
     assert (await chat.run("1")).answer.text == "Error: The sandbox was closed."

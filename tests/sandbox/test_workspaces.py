@@ -174,11 +174,15 @@ def test_files_that_were_handed_out_are_bounded() -> None:
 
         assert [file.path.exists() for file in files] == [False, True, True]
         assert files[2].path.read_bytes() == b"12345"
+        await keep(workspaces, "a", b"1234567890")
+        assert not files[2].path.exists()  # it takes the room of two
 
     run_scene(scene)
 
 
-def test_closing_removes_everything(folder: Path) -> None:
+def test_closing_removes_everything(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     async def scene() -> None:
         workspaces = WorkspacePool(LIMITS)
         await keep(workspaces, "a", b"a")
@@ -196,6 +200,8 @@ def test_closing_removes_everything(folder: Path) -> None:
                 await late
         remove_folder(folder / "gone")
         assert os.listdir(folder) == []
+        await asyncio.sleep(LIMITS.idle_seconds)
+        assert caplog.messages == []  # no timer is left
 
     run_skipping(scene())
 

@@ -177,7 +177,6 @@ class OwnToolPool:
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
-        self._workspaces.refuse_new()
         await self._sandboxes.close()
         await self._workspaces.close()
 

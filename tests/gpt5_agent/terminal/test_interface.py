@@ -215,12 +215,13 @@ async def test_listener_input_is_answered_and_approves_nothing() -> None:
 async def test_input_that_nobody_answers_any_more_is_let_go() -> None:
     desk = Desk()
     desk.terminal.end()
-    task = asyncio.create_task(desk.terminal.emit_input("Hello?"))
+    inputs = [desk.terminal.emit_input("Hello?") for _ in range(2)]
+    waiting = asyncio.gather(*inputs)
     await asyncio.sleep(0)
 
     await desk.terminal.converse(desk.session)
 
-    await task
+    await waiting
     assert desk.session.messages == []
 
 

@@ -293,7 +293,7 @@ def test_call_that_is_taken_up_may_be_asked_about_again() -> None:
     events = round_.report()
 
     assert shown_calls(events) == ["call_question"]
-    assert (round_.tools.called, round_.model.asked) == ([], [])
+    assert (round_.tools.called, round_.model.asked, round_.counted) == ([], [], 0)
 
 
 class PausedProvider(ScriptedProvider):

@@ -116,6 +116,21 @@ async def test_timer_finds_nothing_to_close(monkeypatch: pytest.MonkeyPatch) -> 
         assert upstream.open_connections == 0
 
 
+async def test_work_that_other_work_begins_is_done_before_the_end(
+    connections: Connections,
+) -> None:
+    """A response that was stopped is cancelled once it has an id."""
+    async with Upstream(ANSWER) as upstream:
+
+        async def begin() -> None:
+            connections.do_later(connections.post_quietly(upstream.endpoint, "/cancel"))
+
+        connections.do_later(begin())
+        await connections.close()
+        await until(lambda: upstream.open_connections == 0)
+        assert len(upstream.requests) == 1
+
+
 async def test_each_loop_has_a_session_of_its_own(connections: Connections) -> None:
     async with Upstream(ANSWER) as upstream:
 

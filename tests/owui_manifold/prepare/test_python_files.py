@@ -71,7 +71,7 @@ async def test_a_file_is_uploaded_once(chat: StoredChat) -> None:
     """Later turns name it again, with what came meanwhile; what was said stays."""
     chat.hold("sim:short One?", "sim:short Two?")
     chat.attach(0, chat.host.files.add(TABLE, "a.csv"))
-    chat.attach(1, chat.host.files.add(b"x", "a.csv"))
+    chat.attach(1, *(chat.host.files.add(each, "a.csv") for each in (b"x", b"y")))
     first = chat.asked(RULES, "sim:short One?")
     await chat.finish(first)
     second = chat.asked(RULES, "sim:short One?", "Done.", "sim:short Two?")
@@ -79,11 +79,12 @@ async def test_a_file_is_uploaded_once(chat: StoredChat) -> None:
 
     await chat.finish(second)
 
-    assert chat.uploads_of() == {"a.csv": TABLE, "a (2).csv": b"x"}
-    assert len(chat.sim.uploads.files) == 2
+    contents = {"a.csv": TABLE, "a (2).csv": b"x", "a (3).csv": b"y"}
+    assert chat.uploads_of() == contents
+    assert len(chat.sim.uploads.files) == 3
     before, after = (request.body["input"] for request in chat.sim.requests)
     assert after[: len(before)] == before
-    assert "a.csv, a (2).csv" in question_texts(chat)[0]
+    assert ", ".join(contents) in question_texts(chat)[0]
 
 
 async def test_code_that_is_switched_on_later_names_files_at_its_question(
