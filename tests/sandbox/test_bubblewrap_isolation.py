@@ -191,7 +191,9 @@ async def test_code_sees_the_sandbox_alone(chat: Chat) -> None:
     seen = (await chat.run(TOGETHER.format(codes=codes))).result
 
     assert seen == {case: expected for case, (_, expected) in SEEN.items()}
-    assert resource.getrlimit(resource.RLIMIT_CORE)[0] != 1  # the server dumps as before
+    assert (
+        resource.getrlimit(resource.RLIMIT_CORE)[0] != 1
+    )  # the server dumps as before
 
 
 @pytest.fixture
