@@ -224,7 +224,8 @@ class _RunCounts:
         self._containers = set[str]()
         """The ids of the containers of code that were counted."""
         self._bytes: int | None = 0
-        """The text received of the current response; None between two responses."""
+        """The text received of the current response, 1 once it makes anything else; None
+        between two responses."""
         self._tool_bytes = 0
         """Those that tools returned to the current response."""
         self._hosted: dict[int, Item] = {}
@@ -237,12 +238,9 @@ class _RunCounts:
             return self.add(usages, output) or limits.count_response(usages, output)
 
         def wait(is_waiting: bool) -> None:
-            if is_waiting:  # the input of a response is billed from here on
-                self._bytes = self._bytes or 0
-            elif not self._bytes:
-                # Nothing came of it. What one of OpenAI's tools has begun is shown, and
-                # what was shown is counted before anything else takes the time.
-                self._bytes = None
+            # The input of a response is billed while it is waited for. What came of it is
+            # counted before anything else takes the time.
+            self._bytes = (self._bytes or 0) if is_waiting else None
             limits.set_waiting(is_waiting)
 
         return limits._replace(count_response=spent, set_waiting=wait)
@@ -255,8 +253,8 @@ class _RunCounts:
         """
         new = list(usages[self._counted :])
         self._counted = len(usages)
-        if self._bytes or self._hosted:
-            estimate = self._estimate(self._bytes or 0)
+        if self._bytes:
+            estimate = self._estimate(self._bytes)
             if new:
                 last = new.pop()
                 estimate = last._replace(
@@ -319,7 +317,7 @@ class _RunCounts:
             case TextDelta():
                 self._bytes = (self._bytes or 0) + _byte_length(event.text)
             case ItemAdded() if maker_of(event.item).type:
-                self._bytes = self._bytes or 0
+                self._bytes = self._bytes or 1
                 # A search, and a container, cost from their beginning; a picture once
                 # something of it is there.
                 if not is_image_call(event.item):
@@ -331,7 +329,7 @@ class _RunCounts:
                         drawing = {**tool, **drawing}  # its quality and size
                 self._hosted.setdefault(event.output_index, drawing)
             case ItemDone() if maker_of(event.item).type:
-                self._bytes = self._bytes or 0
+                self._bytes = self._bytes or 1
                 self._hosted[event.output_index] = event.item
             case ItemAdded() if not is_call(event.item):
                 # It begins to think, maybe unseen. A call may be shown after its response.

@@ -11,7 +11,8 @@ from owui_administration.usage_table import UsageRow
 from shells.administration import Purchases
 from stand_in.host import host_request
 from stand_in.usage_database import UsageDatabase
-from upstream.server import Upstream, in_one_piece, in_turn
+from upstream import wire
+from upstream.server import Upstream, streaming
 
 pytestmark = pytest.mark.asyncio
 
@@ -164,8 +165,8 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
 ) -> None:
     """That cannot be taken apart; reasoning beyond the output is no answer either.
 
-    What it says of the images that it drew has a price. A response that fails counts
-    together with the one that follows.
+    What it says of the images that it drew has a price. Two responses of one stream
+    count together.
     """
     text = {"type": "output_text", "text": "Yes.", "annotations": []}
     message = {"type": "message", "id": "m", "role": "assistant", "content": [text]}
@@ -177,12 +178,11 @@ async def test_parts_do_not_rest_on_what_a_server_says_of_its_cost(
     }
     short = {"input_tokens": 1000, "output_tokens": 60, "cost": 1.0}
     drawn = {"image_gen": {"output_tokens": 100}}
-    error = {"code": "server_error", "message": "Try again."}
-    failed = in_one_piece(status="failed", error=error, usage=short)
-    answer = in_one_piece(message, usage=usage, tool_usage=drawn)
-    async with Upstream(in_turn(failed, answer)) as upstream:
-        desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
-        desk.set_valves(EXPERT_JSON='{"max_retries": 1}')
+    empty = wire.ended("completed", usage=short)
+    whole = wire.ended("completed", message, usage=usage, tool_usage=drawn)
+    stream = wire.on_the_wire(wire.created(), empty, wire.created(), whole)
+    async with Upstream(streaming(stream)) as upstream:
+        desk.set_valves(BASE_URL=upstream.base_url)
         desk.set_valves(AGENT_JSON='{"model": "gpt-5.6-sol"}')
         await desk.chunks(chat("Hi", model="my_pipe.gpt5_function_calling"))
 
