@@ -379,11 +379,11 @@ class ResponseState:
     @property
     def _has_words(self) -> bool:
         """Whether a message has begun to say something."""
-        if any(said for _, said in self._ended_texts.values()):
-            return True
+        grown = {at: parts.has_text for at, parts in self._open.items()}
         return any(
-            grown.has_text and item_type(self._items[position]) == "message"
-            for position, grown in self._open.items()
+            item_type(item) == "message"
+            and (grown.get(position) or message_text(self._ended.get(position, {})))
+            for position, item in enumerate(self._items)
         )
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:

@@ -1079,6 +1079,7 @@ def test_failure_whose_reason_is_a_filter_of_azure(fields: wire.Event) -> None:
         ([], True),
         (wire.message("Hello")[:2], True),
         (wire.reasoning(("I think.",))[:-1], True),
+        (wire.reasoning(("I think.",)), True),
         (wire.message("Hello")[:3], False),
         (wire.message("Hello"), False),
     ],
