@@ -81,7 +81,8 @@ class Attempts:
             if status is None or not self._server.deadlines.allow(wait):
                 break
             # Its server bills what it wrote, and may report no usage of it.
-            limits.count_response(self._usages, ())
+            if attempt.response.event_count:
+                limits.count_response(self._usages, ())
             if attempt.has_shown:
                 for event in attempt.response.give_up():
                     yield event

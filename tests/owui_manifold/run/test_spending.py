@@ -336,10 +336,13 @@ async def test_attempts_that_broke_off_count_next_to_the_one_that_answers(
     assert row.output - reported["output_tokens"] >= 500 + 100
 
 
+BUSY = replying("{}", status=503, headers={"Retry-After": "30"})
+
+
 @pytest.mark.parametrize(
     ("server", "outputs"),
     [
-        (replying("{}", status=503, headers={"Retry-After": "30"}), []),
+        (BUSY, []),
         (breaking(wire.on_the_wire(*wire.reasoning(["word " * 400])[:-1])), [500]),
     ],
     ids=["refused", "broken"],
@@ -865,7 +868,10 @@ async def test_answer_of_a_server_without_usage_is_estimated(
 
 
 async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> None:
-    """Whoever leaves before its first word has had a long text read for nothing."""
+    """Whoever leaves before its first word has had a long text read for nothing.
+
+    A request that was refused before it had nothing read.
+    """
     asked = asyncio.Event()
 
     async def wait(_: Any) -> Any:
@@ -878,8 +884,9 @@ async def test_next_round_is_estimated_with_what_tools_returned(desk: Desk) -> N
     body = chat("Hi", tools=[TOOL])
     first = in_one_piece(SEARCHED, CALLED, usage=USAGE)
     both = in_one_piece(*(calling("get_weather", n) for n in (2, 3)), usage=USAGE)
-    async with Upstream(in_turn(first, both, wait)) as upstream:
+    async with Upstream(in_turn(first, both, BUSY, wait)) as upstream:
         desk.set_valves(BASE_URL=upstream.base_url, ENABLE_STREAM=False)
+        desk.set_valves(EXPERT_JSON=expert(max_retries=1))
         answering = asyncio.create_task(desk.chunks(body, **with_tool(weather)))
         await asked.wait()
         answering.cancel()
