@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.10.0
+version: 1.11.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -819,7 +819,24 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(part_text(part) for part in content_parts(content))
+    return "".join(gap + text for _, text, gap in parts_with_gaps(content))
+
+
+def parts_with_gaps(content: object) -> Iterator[tuple[Item, str, str]]:
+    """Yield the parts of a message, each with its text and what is in front of that.
+
+    The texts of a message are one text, but a refusal is a paragraph of its own.
+    """
+    refuses = None
+    for part in content_parts(content):
+        text = part_text(part)
+        gap = ""
+        if text:
+            is_refusal = part.get("type") == "refusal"
+            if refuses not in (None, is_refusal):
+                gap = "\n\n"
+            refuses = is_refusal
+        yield part, text, gap
 
 
 def answer_as_text(item: Item) -> Item:
@@ -881,16 +898,21 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     return {**part, "annotations": moved} if moved else part
 
 
+_FILE_ANNOTATIONS = ("file_citation", "container_file_citation", "file_path")
+
+
 def flat_annotation(annotation: Item) -> Item:
-    """Return an annotation as the API has it: with the fields of a cited page in itself.
+    """Return an annotation as the API has it: a cited page has its fields in itself.
 
     Chat Completions, and gateways that translate them, have these in `url_citation`
-    (theopenco/llmgateway 2992).
+    (theopenco/llmgateway 2992). Perplexity may leave the type out.
     """
     kind = annotation.get("type")
     inner = annotation.get("url_citation")
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
+    if kind not in _FILE_ANNOTATIONS and has_web_scheme(as_text(annotation.get("url"))):
+        return {**annotation, "type": "url_citation"}
     return annotation
 
 
@@ -1119,11 +1141,15 @@ def is_image_call(item: JsonObject) -> bool:
     return item.get("type") == "image_generation_call"
 
 
+def shows_image(item: JsonObject) -> bool:
+    """Say whether `item` holds an image of any format, for whoever asked for it."""
+    return is_image_call(item) and _image_label(item) is not None
+
+
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and image_format(item) in ("png", "jpeg", "webp")
+    return shows_image(item) and image_format(item) in ("png", "jpeg", "webp")
 
 
 _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
@@ -1134,6 +1160,34 @@ _MOST_PAGES = 200
 """Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
+
+
+def image_result(image: object) -> str:
+    """Return an image as `result` has it: base64, a data URL or an address.
+
+    Gateways put it into objects of other APIs, and into lists (AI-Stats: `b64_json` with
+    a `mime_type`, or `image_url` with a `url`).
+    """
+    media_type = ""
+    for _ in range(_IMAGE_DEPTH):
+        if isinstance(image, list):
+            image = image[0] if image else None
+        if not isinstance(image, dict):
+            break
+        media_types = [image.get(name) for name in _MEDIA_TYPE_FIELDS]
+        media_type = as_text(next(filter(None, media_types), media_type))
+        image = next(filter(None, map(image.get, _IMAGE_FIELDS)), None)
+    result = as_text(image)
+    is_bare = bool(result) and ":" not in result[:_LONGEST_LABEL]
+    return f"data:{media_type};base64,{result}" if media_type and is_bare else result
+
+
+_IMAGE_DEPTH = 4
+_MEDIA_TYPE_FIELDS = ("mime_type", "media_type", "mimeType")
+_IMAGE_FIELDS = (
+    *("result", "image_url", "b64_json", "url", "data"),
+    *("image", "source", "inlineData"),
+)
 
 
 def image_format(item: JsonObject) -> str:
@@ -2084,7 +2138,8 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     was meant: then only the item or the tool is certain. Zod 3 names their places from
     the body on, Zod 4 from the place of the outer issue on.
     """
-    place = [*outer, *as_list(issue.get("path"))]
+    # Each issue inside gets the keys: a server may list any number of both.
+    place = [*outer, *as_list(issue.get("path"))][:_MAX_KEYS]
     forms = [(rows, place) for rows in as_list(issue.get("errors"))]
     for form in as_list(issue.get("unionErrors")):
         forms.append((as_mapping(form).get("issues"), []))
@@ -2094,6 +2149,10 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
             if len(inner) > len(place) and inner[0] in ("input", "tools"):
                 return inner[:2]
     return place
+
+
+_MAX_KEYS = 100
+"""Of a place; those of a request have about ten."""
 
 
 def _join_place(keys: Iterable[object]) -> str:
@@ -2492,6 +2551,8 @@ _PHRASES = (
     ),
     (
         r"\bmodel\b.{0,200}(does not exist|not found)"
+        # Google, also behind a gateway that streams it
+        r"|\bmodels/\S{1,100} is not found for API version"
         # OpenClaw quotes the name of the field.
         r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
@@ -2565,7 +2626,9 @@ _CERTAIN_PHRASES = (
         # Azure, of a dated version in the address
         r"Responses API is enabled only for api-version|\AAPI version not supported"
         # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-        r"|\AUnexpected endpoint or method\.",
+        r"|\AUnexpected endpoint or method\."
+        # Shepherd Model Gateway (1.13.0), in front of Anthropic, with a status of 501
+        r"|\AResponses endpoint not implemented\Z",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -2748,6 +2811,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _REDACTED.join(parts)
 
 
+_WHOLE_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
+    r"(?:\.[\w-]++)*+"
+)
+
+
+def hide_keys(text: str) -> str:
+    """Return `text` with `[redacted]` in place of whole keys; nothing else changes.
+
+    What administrators paste into the wrong setting is in messages and names. A shorter
+    text may be a name: that of a deployment can begin with `sk-`.
+    """
+    return _WHOLE_KEY.sub(_REDACTED, text)
+
+
 _LONGEST_SECRET = 6_000
 """Characters; a key has at most 2,000, which an address writes as up to three each."""
 
@@ -2873,9 +2951,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield quote(quote(raw, safe=""))
     yield html.escape(secret)
+    yield html.escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    as_json = json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield as_json
+    yield as_json.replace("/", r"\/")  # PHP
+    yield as_json.translate(_ESCAPES_OF_GO)
     # The password of a `Basic` header follows a user name of unknown length: only the
     # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
@@ -2888,6 +2971,8 @@ def _forms(secret: str) -> Iterator[str]:
         yield encoded.replace("+", "-").replace("/", "_")
 
 
+_ESCAPES_OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
+"""In JSON; its pages have the marks of quotations as numbers."""
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
@@ -2954,8 +3039,8 @@ _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try 
 
 MESSAGES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "number of output tokens, or ask the model to continue.",
+        "max_output_tokens": "The answer reached its length limit. Ask the model to "
+        "continue, or raise the maximum number of output tokens.",
         "context_length_exceeded": "The model's context is full, which ended the answer. "
         "Ask the model to continue; if that is refused, start a new chat, or choose a "
         "model with a larger context.",
@@ -3342,8 +3427,8 @@ def _find_code(error: ApiError) -> str | None:
 
 
 _MAX_NOTICE = 600
-_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, images, HTML and code of Markdown, and what replaces it."""
+_MARKUP = str.maketrans("<>[]{}`|\\", "()()()'//")
+"""What begins links, images, HTML, files, formulas and code, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
@@ -4158,11 +4243,18 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
-    cached = next(filter(None, map(_read_count, told)), 0)
-    if cached > input_tokens:
-        # Anthropic counts what was not cached alone, and gateways pass that on.
-        input_tokens += cached
+
+    def first_of(names: Iterable[str]) -> int:
+        """Return the first count of these names, in the details or next to them."""
+        told = [fields.get(name) for fields in (inputs, wire) for name in names]
+        return next(filter(None, map(_read_count, told)), 0)
+
+    cached = first_of(_CACHED)
+    written = first_of(_WRITTEN)
+    if cached + written > input_tokens:
+        # Anthropic counts apart what it reads from its cache and what it writes to it,
+        # and gateways pass that on.
+        input_tokens += cached + written
         total = max(total, input_tokens + output_tokens)
     searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
@@ -4171,7 +4263,7 @@ def read_usage(
         output=output_tokens,
         total=total or input_tokens + output_tokens,
         cached=cached,
-        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        cache_writes=written,
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
@@ -4182,12 +4274,18 @@ def read_usage(
 
 
 _CACHED = (
+    "cached_tokens",  # Kimi has it next to the other counts (earendil-works/pi 8119)
     "prompt_cache_hit_tokens",  # DeepSeek
-    "cached_tokens",  # Kimi (earendil-works/pi 8119)
-    "cache_read_input_tokens",  # Anthropic
+    "cache_read_input_tokens",  # Anthropic, Perplexity
     "cache_read_tokens",  # caigee-cmd/cli2api 221
 )
-"""What was cached, next to the other counts, as gateways pass it on."""
+"""What was read from the cache."""
+_WRITTEN = (
+    "cache_write_tokens",
+    "cache_creation_input_tokens",  # Anthropic, Perplexity
+    "cache_creation_tokens",  # LiteLLM
+)
+"""What was written to it."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4804,7 +4902,10 @@ _MAX_MESSAGE = 8000
 """Characters of a message that are read."""
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
-"""Of a larger request no words are believed."""
+_MAX_DECODED = 1_000_000
+"""Of a larger request no words are believed. Texts with the signs of `_ESCAPING` are also
+decoded, for each candidate once more: 8 MB of `&a` took 2 to 4 s."""
+_ESCAPING = "%\\&"
 _MAX_PATH = 200
 """Characters of a parameter's path."""
 _MAX_CANDIDATES = 3
@@ -4871,6 +4972,8 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bunrecognized key\(s\) in object: '{_NAME}'"
     rf"|\badditional properties are not allowed \('{_NAME}'"
     rf"|\bgot an unexpected keyword argument '{_NAME}'"
+    # respan-gateway (0.3.0), of a tool's field, too.
+    rf"|[\"'`]{_NAME}[\"'`](?: in the request)? cannot be translated to another format"
     # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
     rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,
@@ -4965,10 +5068,13 @@ class OwnTexts:
         self._texts: list[str] = []
         self._is_complete = True
         left = _MAX_OWN_CHARACTERS
+        decoded_left = _MAX_DECODED
         for text in _texts_in(payload.values()):
             self._texts.append(text)
             left -= len(text)
-            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+            if any(sign in text for sign in _ESCAPING):
+                decoded_left -= len(text)
+            if min(left, decoded_left) < 0 or len(self._texts) > _MAX_OWN_TEXTS:
                 self._is_complete = False
                 break
 
@@ -6528,20 +6634,22 @@ _IMAGE_FOLLOWS = "[An image: it follows the results.]"
 _IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
-class AskToContinue(RequestRepair):
-    """A chat that ends with an answer gets a question, for servers that demand one."""
+class AskToContinue(RowRepair):
+    """A chat that ends with an answer gets a question, for servers that demand one.
+
+    What ends a chat may be the words of a call.
+    """
 
     message = "The model cannot go on with an answer by itself: asking it to continue."
 
-    def apply(self, payload: Payload) -> Payload:
-        last = payload["input"][-1] if payload["input"] else {}
-        if last.get("role") != "assistant":
-            return payload
-        question = text_message("user", _TO_CONTINUE)
-        return {**payload, "input": [*payload["input"], question]}
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        changed = [*rows]
+        if changed and changed[-1].item.get("role") == "assistant":
+            changed.append(NamedItem("", text_message("user", _TO_CONTINUE)))
+        return changed
 
 
-_TO_CONTINUE = "Continue your last message exactly where it ends."
+_TO_CONTINUE = "Continue exactly where you left off."
 
 
 class MoveMessages(RequestRepair):
@@ -6660,7 +6768,7 @@ _MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructio
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
 _ASK = AskToContinue()
-"""It comes last, and adds the only item that a chat does not have."""
+"""It comes last: the other repairs decide what the chat ends with."""
 
 
 def repair_request(payload: Payload, repairs: Sequence[Repair]) -> Payload:
@@ -6683,7 +6791,7 @@ def sent_request(
     # What is lowered is lowered first: tools of an item are then left out like others.
     repaired = lower_payload(payload, lowered_kinds(repairs))
     # Items are moved before they get names, so that a name stays with its item.
-    for move in (*_MOVES, _JOIN, _ASK):
+    for move in (*_MOVES, _JOIN):
         if move in repairs:
             repaired = move.apply(repaired)
     if names:
@@ -6697,7 +6805,8 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    for change in (_JOIN, TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS):
+    shown = (TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS)
+    for change in (_JOIN, *shown, _ASK):
         if change in repairs:
             rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
@@ -6706,7 +6815,7 @@ def sent_request(
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _ASK) or isinstance(repair, RowRepair)
+        is_applied = repair in _MOVES or isinstance(repair, RowRepair)
         if isinstance(repair, RequestRepair) and not is_applied:
             repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
@@ -7009,7 +7118,7 @@ _REASONING_IS_MISSING = (
     r"|reasoning_content is missing in assistant tool call message"
     r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
-    r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
+    r"|expected `thinking` or `redacted_thinking`, but found `(?:tool_use|text)`"
     r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
@@ -7489,7 +7598,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
-    yield from _by_words(refusal, _CALLS_APART, MoveMessages(), CallsAsWords(last))
+    # A gateway that sends each of several calls on by itself can send each result, too.
+    together = (MoveMessages(), SeparateCalls(), CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, *together)
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
@@ -7796,6 +7907,7 @@ ANSWER_KEYS = (
 
 ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
+    "cache_control": "billed",
     "context_management": "billed",
     "image": "changes the cost",
     "max_tool_calls": "limits the cost",
@@ -7817,6 +7929,7 @@ _MODE: _KeyTree = {"mode": _ANY}
 _CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
 _KNOWN_KEYS: Mapping[str, _KeyTree] = {
     "access_programs": {"cyber": _ANY},
+    "cache_control": {"type": _ANY, "ttl": _ANY},
     "context_management": {"type": _ANY, "compact_threshold": _ANY},
     "image": {"context_compression": _ANY},
     "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
@@ -9032,6 +9145,7 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None  # OpenRouter's, of its Responses API
     repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
 
@@ -12125,6 +12239,8 @@ def repairs_that_helped(all_tried: Sequence[TriedRepair]) -> list[TriedRepair]:
 
 Rest = tuple[TextPlace, str]
 """A part, and the text of it that no delta brought."""
+_FIRST_HALF = re.compile(r"[\ud800-\udbff]")
+"""Of a character that JSON writes as two."""
 
 
 class _Match(NamedTuple):
@@ -12139,6 +12255,52 @@ class _Match(NamedTuple):
     """Whether the last of them goes on after the text."""
 
 
+class _FirstKind:
+    """The kind of text in which a thought comes first, and whether another repeats it.
+
+    Gateways to Grok give each thought as a text and as a summary of the same words
+    (chenyme/grok2api 960): whoever reads both would read it twice.
+    """
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._ahead = deque[str]()
+        """Its texts that the other kind has not repeated yet."""
+        self._repeated = 0
+        """How much of the first of them it has."""
+        self._held: list[Rest] | None = []
+        """What the other kind has said; None once it said something else."""
+
+    def show(self, part: TextPlace, text: str) -> list[Rest]:
+        """Return what is shown of more text: all that is no repetition."""
+        if self._kind in ("", part[0]):
+            self._kind = part[0]
+            self._ahead.append(text)
+            return [(part, text)]
+        if self._held is None:
+            return [(part, text)]
+        self._held.append((part, text))
+        at = 0
+        while at < len(text) and self._ahead:
+            first = self._ahead[0]
+            size = min(len(text) - at, len(first) - self._repeated)
+            if text[at : at + size] != first[self._repeated : self._repeated + size]:
+                break
+            at += size
+            self._repeated += size
+            if self._repeated == len(first):
+                self._ahead.popleft()
+                self._repeated = 0
+        if at == len(text):
+            return []
+        held = self._held
+        self._held = None
+        return held
+
+
+_THOUGHT_KINDS = ("summary", "reasoning")
+
+
 class GrowingParts:
     """What the deltas of one item have brought so far."""
 
@@ -12149,6 +12311,9 @@ class GrowingParts:
         }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+        self._halves: dict[TextPlace, str] = {}
+        """The halves of characters with which deltas have ended."""
+        self._first_kind = _FirstKind()
 
     @property
     def has_text(self) -> bool:
@@ -12164,17 +12329,38 @@ class GrowingParts:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))
 
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
+    def grow(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take one delta; return what is shown: whole characters, a half at its end later.
+
+        Gateways in JavaScript cut texts between the halves of an emoji, and send each
+        half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
+        next request, where UTF-8 has none.
+        """
+        if self._halves:
+            text = self._halves.pop(part, "") + text
+        if not text.isascii() and _FIRST_HALF.search(text):
+            if _FIRST_HALF.match(text[-1]):
+                self._halves[part] = text[-1]
+                text = text[:-1]
+            units = text.encode("utf-16-le", "surrogatepass")
+            text = units.decode("utf-16-le", "surrogatepass")
         deltas = self._deltas.get(part)
         if deltas is None:
             self._deltas[part] = [text]
             self._unended[part[0]][part] = None
         else:
             deltas.append(text)
+        return self._show(part, text)
 
-    def end_part(self, part: TextPlace, text: str) -> str:
+    def _show(self, part: TextPlace, text: str) -> list[Rest]:
+        """Return what is shown of more text."""
+        if part[0] not in _THOUGHT_KINDS or not text:
+            return [(part, text)] if text else []
+        return self._first_kind.show(part, text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
+        self._halves.pop(part, None)
         unended = self._unended[part[0]]
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or unended)
@@ -12187,11 +12373,11 @@ class GrowingParts:
         for other in match.parts:
             unended.pop(other, None)
         if match.is_longer:  # the end takes nothing of it away
-            return ""
+            return []
         for other in match.parts:
             del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(text, match, had_deltas=had_deltas)
+        return self._show(part, self._rest(text, match, had_deltas=had_deltas))
 
     def end_item(
         self, texts: Sequence[Rest]
@@ -12224,8 +12410,7 @@ class GrowingParts:
                 last = "".join(self._deltas[match.parts[-1]])
                 whole[part] = text[: match.start] + last
             rest = self._rest(text, match, had_deltas=had_deltas)
-            if rest:
-                rests.append((part, rest))
+            rests += self._show(part, rest)
         # Some servers end a thought as another kind of text than it grew.
         own_texts = {"", *whole.values()}
         for part in chain.from_iterable(strays.values()):
@@ -12510,9 +12695,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_texts: dict[int, tuple[int, str]] = {}
-        """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison. And what messages say."""
+        self._ended_texts: dict[int, tuple[str, int]] = {}
+        """What they say: most ends of an item that come again are not longer, and need no
+        comparison. And how often they have ended."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -12539,7 +12724,10 @@ class ResponseState:
 
     @property
     def has_answered(self) -> bool:
-        """Whether it has brought anything but thoughts and calls of our tools."""
+        """Whether it has brought anything but thoughts and calls of our tools, or so many
+        of these that another attempt would be too much for the page."""
+        if len(self._items) > _MOST_GIVEN_UP:
+            return True
         return not all(is_call(item) or is_reasoning(item) for item in self._items)
 
     @property
@@ -12596,11 +12784,15 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    item = self._as_output(item)
+                    item, *images = _without_images(self._as_output(item))
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
-                    return self._end(position, index, item)
+                    events = self._end(position, index, item)
+                    for image in images:
+                        position = self._find_item(_NOWHERE, image)
+                        events += self._end(position, _NOWHERE, image)
+                    return events
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
@@ -12615,6 +12807,7 @@ class ResponseState:
                 self._fail("error", event.error)
             case EndMark():
                 self._has_end_mark = True
+                self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
         return []
@@ -12665,8 +12858,22 @@ class ResponseState:
             error = first._replace(notice=notice)
         self.refusal = error
         self.trace = self.trace._replace(error=error)
+        # An answer that has words was not refused: so LiteLLM calls what breaks the streams
+        # of Bedrock and Ollama (1.110.2).
+        if failure_word(error) == REJECTED and not error.status and self._has_words:
+            error = error._replace(code="server_error", type=None)
         self.ending = ending_of_failure(kind, error)
         self._may_go_on = False
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether a message has begun to say something."""
+        grown = {at: parts.has_text for at, parts in self._open.items()}
+        return any(
+            item_type(item) == "message"
+            and (grown.get(position) or message_text(self._ended.get(position, {})))
+            for position, item in enumerate(self._items)
+        )
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
@@ -12677,10 +12884,10 @@ class ResponseState:
         """
         events: list[RunEvent] = []
         items = self._items[self._begin :]
-        made = {item.get("call_id") for item in items if is_call_output(item)}
+        waiting = {id(call) for call in open_calls(items)}
         for position, item in enumerate(items, self._begin):
-            is_open_call = is_call(item) and item.get("call_id") not in made
-            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
+            is_thought = is_reasoning(item) and not keeps_thoughts
+            if is_thought or id(item) in waiting:
                 self._open.pop(position, None)
                 self._ended.pop(position, None)
                 events.append(ItemDone(self._first + position, GIVEN_UP))
@@ -12771,8 +12978,9 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            _, was = self._ended_texts[position]
-            now = message_text(item).strip()
+            was, _ = self._ended_texts[position]
+            was = was.strip()
+            now = _whole_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
@@ -12851,24 +13059,30 @@ class ResponseState:
                 self._early.setdefault(item_id or index, []).append(event)
                 return []
             position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
+            # The id may be that of an item of another type, whose own texts still come.
+            is_taken = item_id in self._ids
+            own_id = "" if is_taken else item_id
+            item = {**_OPENED_BY[kind], "id": own_id or f"item_{position}"}
+            events = self._start(index, item, [] if is_taken else [item_id])
         if position not in self._open:
             ended = item_texts(self._ended[position])
             self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
-        text = event.text
-        if isinstance(event, TextDone):
-            text = self._open[position].end_part((kind, event.part), text)
-            if not text:
-                return events
-        else:
-            self._open[position].grow((kind, event.part), text)
-        return [*events, TextDelta(self._first + position, kind, event.part, text)]
+        grown = self._open[position]
+        take = grown.end_part if isinstance(event, TextDone) else grown.grow
+        index = self._first + position
+        for (shown_kind, part), text in take((kind, event.part), event.text):
+            events.append(TextDelta(index, shown_kind, part, text))
+        return events
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
+            # Each is shown and stored whole, with all that waits for it. After some, its
+            # text waits for the end of the response.
+            _, ends = self._ended_texts[position]
+            if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
+                return []
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -12912,10 +13126,15 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        length, _ = self._ended_texts[position]
-        if item is not None and _text_length(item) <= length:
-            return []
+        was, _ = self._ended_texts[position]
         ended = self._ended[position]
+        newer: Item = {}
+        # LiteLLM has what Claude signs of a thought in the snapshot alone (1.110.2).
+        is_sealed = item is not None and has_encrypted_reasoning(item)
+        if item and is_sealed and not has_encrypted_reasoning(ended):
+            newer["encrypted_content"] = item["encrypted_content"]
+        if item is not None and not newer and _text_length(item) <= len(was):
+            return []
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])
@@ -12927,9 +13146,8 @@ class ResponseState:
             is_more = text != before and text.startswith(before)
             if is_more and (not kinds or place[0] in kinds):
                 longer[place] = text
-        if not longer:
+        if not longer and not newer:
             return []
-        newer: Item = {}
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:
@@ -12955,8 +13173,8 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        said = message_text(item).strip() if item_type(item) == "message" else ""
-        self._ended_texts[position] = (_text_length(item), said)
+        _, ends = self._ended_texts.get(position, ("", 0))
+        self._ended_texts[position] = (_whole_text(item), ends + 1)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -13048,7 +13266,9 @@ class ResponseState:
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
         own = [item for item in items if not self._is_of_server(item)]
-        output = [*map(self._as_output, own)]
+        output = [
+            each for item in own for each in _without_images(self._as_output(item))
+        ]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -13082,6 +13302,12 @@ class ResponseState:
                 has_come = bool(item.get("name")) and (is_told or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                # rosetta-llm ends no call, and names no reason (0.2.2): a call that is whole
+                # was not cut off.
+                arguments = grown.text_of(_ARGUMENTS)
+                is_whole = is_call(item) and parse_json_object(arguments) is not None
+                if is_whole and self.ending == ending_of_incomplete(None):
+                    final["status"] = "completed"
                 # Codex's own server has announced calls, and sent nothing more of them
                 # (NousResearch/hermes-agent 110975): what they were to do is not known.
                 if not is_told and item.get("status") == "in_progress":
@@ -13135,6 +13361,10 @@ _NOWHERE = -2
 """An `output_index` that no event has."""
 _MOST_RESPONSES = 100
 """Of one stream whose server makes calls itself."""
+_MOST_GIVEN_UP = 128
+"""Items that leave the page for those of the next attempt."""
+_MOST_LATER_ENDS = 16
+"""Of an item, and one more by the final snapshot. Gateways end some items twice."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
@@ -13171,6 +13401,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if is_image_call(api_item):
+        api_item["result"] = image_result(api_item)
     if has_encrypted_reasoning(api_item):  # it is not taken back without one
         api_item.setdefault("summary", [])
 
@@ -13191,6 +13423,27 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _without_images(item: Item) -> list[Item]:
+    """Return a message without images, then these as the calls that generate them.
+
+    Gateways to models that draw have them as parts of the message, of a type that the API
+    lacks. As calls they are shown, stored and sent again like all other images.
+    """
+    if item_type(item) != "message":
+        return [item]
+    parts: list[Any] = []
+    images: list[Item] = []
+    for part in as_list(item.get("content")):
+        if "image" not in as_text(as_mapping(part).get("type")):
+            parts.append(part)
+            continue
+        result = image_result(part)
+        call_id = f"ig_{json_digest(result)}"
+        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
+        images.append({**call, "result": result})
+    return [{**item, "content": parts}, *images] if images else [item]
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
@@ -13227,33 +13480,38 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Models of open weights write line ends into texts as they are, where
-    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
-    host or at a client, would find no arguments in them.
+    object twice. Models write line ends into texts as they are, where JSON wants them
+    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
+    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
+    for none. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
-    if not is_call(item):
+    if not (is_call(item) and text) or parse_json_object(text) is not None:
         return item
     with suppress(ValueError, RecursionError):
-        if text.startswith('"'):
-            inner = load_json(text)
-            if parse_json_object(inner) is not None:
-                return {**item, "arguments": inner}
-        elif _NEXT_OBJECT.search(text):
-            first, end = json.JSONDecoder().raw_decode(text)
-            last = parse_json_object(text[end:])
-            if last is not None and first in ({}, last):
-                return {**item, "arguments": text[end:].strip()}
-        elif _CONTROL.search(text) and parse_json_object(text) is None:
-            value = json.loads(text, strict=False)
-            escaped = json.dumps(value, ensure_ascii=False)
-            if parse_json_object(escaped) is not None:
-                return {**item, "arguments": escaped}
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        rest = text[end:].strip()
+        last = parse_json_object(rest)
+        if isinstance(value, str) and not rest:
+            plain = value
+        elif value is None and not rest:
+            plain = "{}"
+        elif last is not None and value in ({}, last):
+            plain = rest
+        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
+            plain = text[:end]
+            if parse_json_object(plain) is None:
+                plain = json.dumps(value, ensure_ascii=False)
+        else:
+            return item
+        if parse_json_object(plain) is not None:
+            return {**item, "arguments": plain}
     return item
 
 
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_NEXT_OBJECT = re.compile(r"\}\s*\{")
+_MORE_JSON = re.compile(r'["{]')
+"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
@@ -13269,6 +13527,10 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 def _text_length(item: Item) -> int:
     return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _whole_text(item: Item) -> str:
+    return "".join(text for _, text in _telling_texts(item))
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -13346,6 +13608,9 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 #
 # While a message grows, the words before a closing tag that comes alone are shown as
 # text. The tag makes them a thought, under the same index.
+#
+# Some servers look for the tags only at the end, and then send the thought once more, as
+# an item after the text (mudler/LocalAI 9658): it takes the place of the one that is shown.
 # --------------------------------------------------------------------------------------
 
 
@@ -13539,8 +13804,24 @@ class _TaggedMessage:
         self.thought_index: int | None = None
         self._thought: list[str] = []
         """The words of the thought so far."""
-        self._ended_thought: Item = {}
+        self.ended_thought: Item = {}
         """The thought as it ended last."""
+        self.is_told_apart = False
+        """Whether the server has made an item of the thought."""
+
+    @property
+    def may_be_told_apart(self) -> bool:
+        """Whether an item of the server may be the thought."""
+        return bool(self.ended_thought) and not self.is_told_apart
+
+    def tell_apart(self, item: Item) -> bool:
+        """Say whether an item of the server is the thought, which it then replaces."""
+        shown, told = (
+            "".join(text for _, text in item_texts(each)).strip()
+            for each in (self.ended_thought, item)
+        )
+        self.is_told_apart = shown == told
+        return self.is_told_apart
 
     def begin_text(self) -> list[RunEvent]:
         """Return the beginning of the text, once."""
@@ -13591,9 +13872,11 @@ class _TaggedMessage:
 
     def end_thought(self, thought: Item) -> list[RunEvent]:
         """Return the end of the thought, unless it has none or has ended like that."""
-        if self.thought_index is None or thought == self._ended_thought:
+        if self.thought_index is None or self.is_told_apart:
             return []
-        self._ended_thought = thought
+        if thought == self.ended_thought:
+            return []
+        self.ended_thought = thought
         return [ItemDone(self.thought_index, thought)]
 
 
@@ -13629,9 +13912,35 @@ class TaggedThoughts:
         """All messages of the response, by the indexes that come."""
         self._newest: list[_TaggedMessage] = []
         """Those since the last item that was none."""
+        self._last: _TaggedMessage | None = None
+        """The last message."""
+        self._held: list[ItemEvent] = []
+        """The events of a thought that may be the one of the last message."""
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
+        message = self._last
+        held = self._held
+        if held:
+            index = held[0].output_index
+            if isinstance(event, ItemEvent) and event.output_index == index:
+                if not isinstance(event, ItemDone):
+                    held.append(event)
+                    return []
+                if message and message.tell_apart(event.item):
+                    self._held = []
+                    self._indexes[index] = message.thought_index or 0
+                    return self._feed(event)
+            self._held = []
+            return [shown for each in [*held, event] for shown in self._feed(each)]
+        may_be_told = message is not None and message.may_be_told_apart
+        if may_be_told and isinstance(event, ItemAdded) and is_reasoning(event.item):
+            self._held = [event]
+            return []
+        return self._feed(event)
+
+    def _feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event, which does not wait."""
         if isinstance(event, ResponseDone):
             messages = self._messages.values()
             return [*chain.from_iterable(each.read_rest() for each in messages), event]
@@ -13658,10 +13967,13 @@ class TaggedThoughts:
                 return []
             case ItemAdded():
                 begun: list[RunEvent] = []
-                for earlier in self._newest:
-                    if earlier.text.is_unread:  # it came before this item
-                        begun += earlier.begin_text()
-                self._newest = []
+                # Messages without words came before this item; but servers announce one
+                # before they know that the model thinks.
+                if not is_reasoning(event.item):
+                    for earlier in self._newest:
+                        if earlier.text.is_unread:
+                            begun += earlier.begin_text()
+                    self._newest = []
                 own_index = self._index_of(event.output_index)
                 return [*begun, event._replace(output_index=own_index)]
             case TextDelta(kind="text") if message:
@@ -13685,6 +13997,9 @@ class TaggedThoughts:
                 items.append((self._index_of(index), item))
                 continue
             thought, answer = self._split(item)
+            thought = thought or message.ended_thought
+            if message.is_told_apart:  # it is an item of its own
+                thought = None
             if thought and message.thought_index is not None:
                 items.append((message.thought_index, thought))
             if answer and message.text_index is not None:
@@ -13696,6 +14011,7 @@ class TaggedThoughts:
             event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
         )
         self._messages[event.output_index] = message
+        self._last = message
         self._newest.append(message)
         return message
 
@@ -14303,7 +14619,8 @@ def unreachable_error(
     kind = "unreachable"
     word, server, reason = _find_cause(error, endpoint, proxy)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        kind, word = "refused", "407"
+        kind = "refused"
+        word = "407"
     message = MESSAGES[kind][word].format(server=server, reason=reason)
     fault = FAULTS.get((kind, word), NO_FAULT)
     failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
@@ -15030,8 +15347,8 @@ class Limits(NamedTuple):
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
     count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
-    """Counts the usages of the run so far and the output of each response; returns why
-    the run ends although tools are called, or nothing."""
+    """Counts the usages of the run so far and the output of each response, none of one
+    that is sent again; returns why the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
     tier has no capacity."""
@@ -15738,6 +16055,9 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
+            # Its server bills what it wrote, and may report no usage of it.
+            if attempt.response.event_count:
+                limits.count_response(self._usages, ())
             if attempt.has_shown:
                 for event in attempt.response.give_up():
                     yield event
@@ -15868,7 +16188,8 @@ class _NextAttempt:
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        message = f"{failure_status(failure)} Trying again in {seconds}."
+        # How long it takes comes first: a phone shows about 40 characters.
+        message = f"Trying again in {seconds}. {failure_status(failure)}"
         return Status(message, is_retry=True), wait
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
@@ -16595,9 +16916,12 @@ _MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
 """The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
-def as_plain_markdown(name: str) -> str:
-    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+def as_plain_markdown(name: str, kept: str = "") -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing.
+
+    Of a longer text the `kept` characters stay: its lines.
+    """
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name, kept))
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
 
 
@@ -16671,6 +16995,8 @@ class AnswerFigures(NamedTuple):
     """What those are about that no one should miss."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
+    is_stopped: bool = False
+    """By a person, which is no failure."""
 
 
 def closing_line(figures: AnswerFigures) -> str:
@@ -16683,6 +17009,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
         word = "Failed after" if figures.is_failure else "Finished in"
+        if figures.is_stopped:
+            word = "Stopped after"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if report.cost is not None:
         parts.append(describe_cost(report.cost))
@@ -17024,8 +17352,8 @@ def code_host_item(item: JsonObject) -> Item:
     """Return code and its output as the host's own item."""
     return {
         "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
+        "id": as_text(item.get("id")) or None,
+        "status": as_text(item.get("status")) or "completed",
         "lang": "python",
         "code": replay_code(item, code_output(item)),
     }
@@ -19715,6 +20043,15 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def warning_chunk(text: str) -> Chunk:
+    """Return a message that the page shows in its corner for some seconds.
+
+    Nothing stores it, so it only repeats what stays above the answer.
+    """
+    shown: Chunk = {"type": "warning", "content": _without_code_marks(text)}
+    return host_event("notification", shown)
+
+
 def _without_code_marks(text: str) -> str:
     """Return a message without backticks, which the page shows as they are here.
 
@@ -19942,7 +20279,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         is_message = item_type(item) == "message" and not is_commentary(item)
         if is_message and message_text(item).strip():
             return ending
-        if has_image(item) or is_code(item):
+        if shows_image(item) or is_code(item):
             return ending
     if ending.kind == "completed":
         if ended.limit:
@@ -20050,10 +20387,19 @@ class HoldbackBuffer:
         """Hold back what follows the end that is found."""
         self._find_end = find_end
         self._held = ""
+        self._unread = 0
+        """How many characters of it came since the end was looked for."""
 
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
-        text = self._held + text
+        self._held += text
+        self._unread += len(text)
+        # All that is held is read again. Of much, a few letters more would cost a
+        # millisecond each.
+        if _SHARE_OF_HELD * self._unread < len(self._held):
+            return ""
+        self._unread = 0
+        text = self._held
         end = self._find_end(text)
         self._held = text[end:]
         return text[:end]
@@ -20062,7 +20408,12 @@ class HoldbackBuffer:
         """Return the text that was held back, at the end of the text."""
         rest = self._held
         self._held = ""
+        self._unread = 0
         return rest
+
+
+_SHARE_OF_HELD = 32
+"""After one of so many parts the end is looked for again."""
 
 
 def strip_tracking(text: str) -> str:
@@ -20073,10 +20424,10 @@ def strip_tracking(text: str) -> str:
 
 
 class _GrowingPart:
-    """The part of an item that grows, by its index, and what is held back of it."""
+    """The part of an item that grows, and what is held back of it."""
 
-    def __init__(self, part: int) -> None:
-        self.part = part
+    def __init__(self, place: TextPlace) -> None:
+        self.place = place
         self.buffer = HoldbackBuffer(_length_before_link)
         self.last_number = ""
         """The number that its text ends with so far, as it was put in; empty if it ends
@@ -20128,9 +20479,12 @@ class Citations:
                 index = event.output_index
                 growing = self._growing.get(index)
                 before = ""
-                if growing is None or growing.part != event.part:
+                place = (event.kind, event.part)
+                if growing is None or growing.place != place:
                     before = self._take_held(index)  # the rest of an earlier part
-                    growing = _GrowingPart(event.part)
+                    if growing and growing.place[0] != event.kind:
+                        before += "\n\n"  # as in `parts_with_gaps`
+                    growing = _GrowingPart(place)
                     self._growing[index] = growing
                 certain = growing.buffer.feed(event.text)
                 text = before + self._number_links(growing, certain)
@@ -20179,7 +20533,9 @@ class Citations:
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
-        text = "".join(self._shown_part(part) for part in content_parts(parts))
+        text = "".join(
+            gap + self._shown_part(part) for part, _, gap in parts_with_gaps(parts)
+        )
         text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
         return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
@@ -20392,8 +20748,14 @@ def _key(annotation: Item) -> str:
 
 
 def _is_position(value: object) -> TypeGuard[int]:
-    """Say whether this can be a place in a text; some servers write -1 for none."""
-    return isinstance(value, int) and value >= 0
+    """Say whether this can be a place in a text; some servers write -1 for none.
+
+    Python looks for nothing at a place above 2**63.
+    """
+    return isinstance(value, int) and 0 <= value < _NO_PLACE
+
+
+_NO_PLACE = 2**53
 
 
 def _stated_range(annotation: Item) -> tuple[Any, Any]:
@@ -20518,8 +20880,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
-    for part in content_parts(item.get("content")):
-        text = part_text(part)
+    for part, text, gap in parts_with_gaps(item.get("content")):
+        before += len(gap)
         find_position = _position_finder(text)
         for annotation in _annotations_of(part):
             if annotation.get("type") != "url_citation":
@@ -20679,20 +21041,22 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 index = event.output_index
+                if event.kind == "refusal" and index not in self._refusals:
+                    yield from self._show_held(index)
+                    self._refusals.add(index)
                 held = self._held.setdefault(
                     index, HoldbackBuffer(length_before_tracking)
                 )
                 shown = strip_tracking(held.feed(event.text))
-                if event.kind == "refusal":
-                    self._refusals.add(index)
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
                     kind = "refusal" if self._refuses_format(index) else "text"
-                    yield from self._add_text(self._gap(kind, index) + shown, index)
+                    gap = self._gap(kind, (index, event.kind))
+                    yield from self._add_text(gap + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
-            case ItemDone() if has_image(event.item):
+            case ItemDone() if shows_image(event.item):
                 yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
@@ -20900,12 +21264,13 @@ def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
     for item in ended.output:
         is_step = is_commentary(item) and id(item) not in answer_ids
         if is_step or is_reasoning(item):
-            thoughts += [text for _, text in item_texts(item) if text]
+            # A thought may come as two kinds of text with the same words.
+            thoughts += dict.fromkeys(text for _, text in item_texts(item) if text)
     optional = {
         "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),
         "annotations": annotations,
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "images": [_chat_image(item) for item in ended.output if shows_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     filled = {name: value for name, value in optional.items() if value}
@@ -21030,8 +21395,10 @@ def _shown_parts(
 def _shown_thoughts(output: Sequence[Item], place: int) -> Iterator[str]:
     """Yield the summaries of the reasoning in front of a place, the nearest first."""
     for item in reversed(output[max(0, place - _SEARCHED) : place]):
-        parts = content_parts(item.get("summary")) if is_reasoning(item) else []
-        if len(parts) == 1 and isinstance(parts[0].get("text"), str):
+        # A summary is shown as one part. Whoever owns the chat can write any number, and
+        # each row of a kept item looks here.
+        parts = as_list(item.get("summary")) if is_reasoning(item) else []
+        if len(parts) == 1 and isinstance(value_at(parts[0], "text"), str):
             yield parts[0]["text"]
 
 
@@ -21195,6 +21562,10 @@ class OutputItems:
     def has_open_calls(self) -> bool:
         """Whether a call has no output yet."""
         return bool(self._open_calls)
+
+    def has_open_call(self, call_id: str) -> bool:
+        """Say whether this call has no output yet."""
+        return call_id in self._open_calls
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -21751,7 +22122,9 @@ class NativeRenderer:
             )
             lines.append(closing_chunk(self.last_line(figures), metadata))
         if self.advice:
-            lines.append(status_chunk(self.advice))
+            # The line is above the answer, where the reader of the end of a long one does
+            # not see it. It stays; the warning only lasts for some seconds.
+            lines += [warning_chunk(self.advice), status_chunk(self.advice)]
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
@@ -22875,12 +23248,13 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
     """Return the message of an error, with what an administrator can do."""
-    return f"{error} {fault_advice(error.fault, shell)}".strip()
+    return hide_keys(f"{error} {fault_advice(error.fault, shell)}".strip())
 
 
 def advised_ending(ending: Ending, shell: Shell) -> Ending:
     """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    advice = fault_advice(ending.fault, shell)
+    message = hide_keys(f"{ending.message} {advice}".strip())
     return ending._replace(message=message, fault=NO_FAULT)
 
 
@@ -23254,6 +23628,19 @@ def json_mistake(text: str) -> str:
     return ""
 
 
+_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return the message about a key that an entry cannot have.
+
+    It is named only if it has nothing but letters: a secret may be in its place, and
+    users read why no answer comes.
+    """
+    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+    return f"the key {named}is unknown (known keys: {', '.join(known)})"
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -23265,8 +23652,7 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     key = str(mistake["loc"][0])[:_MAX_QUOTED]
     match mistake["type"]:
         case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
+            return unknown_key(key, form.model_fields)
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
@@ -23620,8 +24006,13 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
         )
-        is_failure = self.ending != "completed"
-        return AnswerFigures(self.latency, is_failure, usage, report)
+        return AnswerFigures(
+            self.latency,
+            is_failure=self.ending not in ("completed", "cancelled"),
+            is_stopped=self.ending == "cancelled",
+            usage=usage,
+            report=report,
+        )
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -25110,7 +25501,7 @@ def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
 def known_repairs(
     memory: RepairMemory, endpoint: Endpoint, model: str, user_id: str
 ) -> tuple[Repair, ...]:
-    """Return what requests to a model need, by earlier refusals.
+    """Return what requests to a model need: by earlier refusals, and without any.
 
     Many bridges to Chat Completions take an image in the result of a tool for text: they
     refuse nothing, the model sees nothing, and a photo takes a million tokens
@@ -25747,6 +26138,17 @@ class ChildProcess:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.pid, signal.SIGKILL)
 
+    def lower_share(self) -> None:
+        """Give its session a third of the share of others, unless it has ended.
+
+        Raises BlockingIOError if the kernel takes no change now.
+        """
+        with self._reaping:
+            if self._process.returncode is None:
+                # Some kernels have no such file.
+                with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+                    Path(f"/proc/{self.pid}/autogroup").write_text("5")
+
     def close(self) -> None:
         """Close the pipes."""
         for transport in self._opened:
@@ -25993,6 +26395,9 @@ _HELD_ENTRIES = (b"lock:", b"tfd:")
 """Of an open file in `/proc`: its locks, and what an epoll watches."""
 _MAX_HELD_ENTRIES = 1_000
 """No program needs so many; nothing else limits the locks."""
+_FILES_SHARE = 20
+"""Open files are not read for more than a part of this size of the time: code could keep
+half a core of the server busy with 2,000 of them."""
 
 
 class _BubblewrapProcess:
@@ -26005,6 +26410,10 @@ class _BubblewrapProcess:
         self._info = b""
         self._first_descriptor: int | None = None
         self._opening = Lock()  # a thread measures while the run may be ended
+        self._files_bytes = 0
+        """What its open files held when they were last read."""
+        self._files_due = 0.0
+        """When they are read again."""
         os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
@@ -26015,7 +26424,13 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _measure_root(f"/proc/self/fd/{first}/root")
+                root = f"/proc/self/fd/{first}/root"
+                began = time.monotonic()
+                if began >= self._files_due:
+                    self._files_bytes = _measure_open_files(root)
+                    ended = time.monotonic()
+                    self._files_due = ended + _FILES_SHARE * (ended - began)
+                return self._files_bytes + _measure_root(root)
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -26048,32 +26463,46 @@ class _BubblewrapProcess:
 def _measure_root(root: str) -> int:
     """Return the bytes that processes and files below the root of a sandbox hold.
 
-    Raises PermissionError if the kernel does not let us look.
+    Without what open files hold. Raises PermissionError if the kernel does not let us
+    look.
     """
-    size = entries = 0
-    buffers: set[str] = set()
-    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+    size = 0
+    for threads in _list_threads(root):
         memory = 0
-        threads: list[str] = []
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-            threads = os.listdir(f"{root}/proc/{number}/task")
-        for thread in threads:
-            folder = f"{root}/proc/{number}/task/{thread}"
-            # All threads have the same memory, but the first may have ended, and each
-            # may have open files of its own.
+        for folder in threads:
+            # All threads have the same memory, but the first may have ended.
             with _unless_it_ended(folder):
                 memory = memory or _read_memory(folder)
-                entries += _read_open_files(folder, buffers)
-            if entries > _MAX_HELD_ENTRIES:
-                return sys.maxsize
         size += memory
-    size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
-    size += entries * _HELD_ENTRY_BYTES
     for name in WRITABLE_FOLDERS:  # what files need in addition to their content
         with suppress(FileNotFoundError):
             filesystem = os.statvfs(f"{root}{name}")
             size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
+
+
+def _measure_open_files(root: str) -> int:
+    """Return the bytes that the kernel keeps for open files of a sandbox."""
+    entries = 0
+    buffers: set[str] = set()
+    for threads in _list_threads(root):
+        for folder in threads:  # each may have open files of its own
+            with _unless_it_ended(folder):
+                entries += _read_open_files(folder, buffers)
+            if entries > _MAX_HELD_ENTRIES:
+                return sys.maxsize
+    size = sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
+    return size + entries * _HELD_ENTRY_BYTES
+
+
+def _list_threads(root: str) -> Iterator[list[str]]:
+    """Yield the folders of each process's threads."""
+    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+        tasks = f"{root}/proc/{number}/task"
+        threads: list[str] = []
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            threads = os.listdir(tasks)
+        yield [f"{tasks}/{thread}" for thread in threads]
 
 
 @contextmanager
@@ -26135,7 +26564,7 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
 
 _ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
-    "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
+    "--clearenv --cap-drop ALL --hostname sandbox --proc /proc "
     "--ro-bind /dev/null /proc/cmdline "
     "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
 )
@@ -26200,6 +26629,7 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
+            await _let_others_first(process)
             return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
@@ -26211,6 +26641,7 @@ class BubblewrapBackend:
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
         if os.path.exists(_HOST_LOCKS):
             yield from ("--ro-bind", "/dev/null", _HOST_LOCKS)
+        yield from ("--remount-ro", "/proc")
         for name in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
@@ -26284,6 +26715,23 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
+_SHARE_TRIES = 3
+_SHARE_PAUSE_SECONDS = 0.1
+
+
+async def _let_others_first(process: ChildProcess) -> None:
+    """Give the session of a run a third of the share of the processors that others have.
+
+    Linux divides them among sessions (sched(7), autogroups), however nice their
+    processes are. It takes such a change of users ten times a second.
+    """
+    for _ in range(_SHARE_TRIES):
+        with suppress(BlockingIOError):
+            process.lower_share()
+            return
+        await asyncio.sleep(_SHARE_PAUSE_SECONDS)
+
+
 _limiting = Lock()
 
 
@@ -26354,6 +26802,8 @@ _REFUSED_CALLS = {
     "io_uring_setup": (425, 425),  # its calls are not filtered either
     "landlock_create_ruleset": (444, 444),
     "memfd_secret": (447, 447),
+    # A share of the processors as large as that of the server.
+    "setsid": (112, 157),
     # Other processes, keys of no namespace, the log and the disks of the host.
     "ptrace": (101, 117),
     "syslog": (103, 116),
@@ -26382,9 +26832,24 @@ _REFUSED_ARGUMENTS = {
     # RLIMIT_CORE, which `_dropping_crashes` has set.
     "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
     "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
+    # POSIX_FADV_DONTNEED, RWF_DONTCACHE: the next read of a file is one of the disk.
+    "fadvise64": ((221, 223), 3, ((_WHOLE_WORD, 4),)),
+    "preadv2": ((327, 286), 5, ((0x80, 0x80),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits
 that are compared with which value."""
+_DIRECT = (0x4000, 0x10000)
+"""O_DIRECT of each machine, with which each read of a file of the host is one of its disk:
+in a loop, a write of the server took 800 times as long."""
+_DIRECT_CALLS = {
+    "open": ((2, None), 1, None),
+    "openat": ((257, 56), 2, None),
+    "fcntl": ((72, 25), 2, 4),  # F_SETFL
+}
+"""Calls that are refused with this flag: the numbers, in which argument it is, and the
+value of the argument in front of it, if that counts."""
+_OPENAT2 = 437
+"""Not there, on both machines: a filter cannot read its flags."""
 _SOCKETPAIR = (53, 199)
 """Refused unless it is of AF_UNIX: asyncio needs one, and its buffers are counted."""
 _FIRST_UNKNOWN_CALL = 463
@@ -26427,6 +26892,7 @@ def _build_seccomp_filter(machine: str) -> bytes:
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
         refuse,
+        _encode_instruction(_IF_EQUAL, _OPENAT2, skip_if=1),
         _encode_instruction(_IF_AT_LEAST, _FIRST_UNKNOWN_CALL, skip_unless=1),
         _encode_instruction(_RETURN, _NOT_THERE),
     ]
@@ -26434,13 +26900,29 @@ def _build_seccomp_filter(machine: str) -> bytes:
         number = numbers[column]
         if number is not None:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    for numbers, argument, command in _DIRECT_CALLS.values():
+        number = numbers[column]
+        if number is None:
+            continue
+        checks = [
+            *_load_argument(argument, _DIRECT[column]),
+            _encode_instruction(_IF_EQUAL, _DIRECT[column], skip_unless=1),
+            refuse,
+        ]
+        if command is not None:
+            checks = [
+                *_load_argument(argument - 1, _WHOLE_WORD),
+                _encode_instruction(_IF_EQUAL, command, skip_unless=len(checks)),
+                *checks,
+            ]
+        checks.append(_encode_instruction(_LOAD, _CALL_NUMBER))
+        steps.append(_encode_instruction(_IF_EQUAL, number, skip_unless=len(checks)))
+        steps += checks
     for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
-        place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
         checks = []
         for bits, value in values:
             checks += [
-                _encode_instruction(_LOAD, place),
-                _encode_instruction(_AND, bits),
+                *_load_argument(argument, bits),
                 _encode_instruction(_IF_EQUAL, value, skip_unless=1),
                 refuse,
             ]
@@ -26456,6 +26938,12 @@ def _build_seccomp_filter(machine: str) -> bytes:
         accept,
     ]
     return b"".join(steps)
+
+
+def _load_argument(argument: int, bits: int) -> list[bytes]:
+    """Return what loads some bits of an argument of the call."""
+    place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
+    return [_encode_instruction(_LOAD, place), _encode_instruction(_AND, bits)]
 
 
 def _encode_instruction(
@@ -27017,6 +27505,8 @@ def set_limits(limits: dict) -> None:
         ("MEMLOCK", 0),
         ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
+        if name == "NPROC" and not has_own_users():
+            continue
         kind = getattr(resource, "RLIMIT_" + name)
         try:
             _, hard_limit = resource.getrlimit(kind)
@@ -27026,6 +27516,15 @@ def set_limits(limits: dict) -> None:
         if hard_limit != resource.RLIM_INFINITY:
             lowest = min(limit, hard_limit)
         resource.setrlimit(kind, (lowest, lowest))
+
+
+def has_own_users() -> bool:
+    """Say whether the kernel counts the processes of this run alone.
+
+    Those of all containers of a server have one user. A container has its own limit.
+    """
+    with open("/proc/self/uid_map") as users:
+        return users.read().split()[2:] == ["1"]
 
 
 def describe(request: dict) -> dict:
@@ -27074,7 +27573,9 @@ OPERATIONS = {
 def main() -> int:
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
-    os.nice(10)  # the server comes first, also if code takes this process over
+    if os.getpgrp() != 1:  # else code could stop what watches us from outside, too
+        os.setpgid(0, 0)
+    os.nice(15)  # the server comes first, also if code takes this process over
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
@@ -27445,8 +27946,12 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
-        return self._stderr_text.decode("utf-8", "replace").strip()
+        """Return the sandbox's error output, for the log.
+
+        Code may have written it. So it is one line, with nothing that a terminal obeys.
+        """
+        text = " ".join(self._stderr_text.decode("utf-8", "replace").split())
+        return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def _list_request(
@@ -27489,9 +27994,10 @@ async def _drain(stream: StreamReader) -> None:
 class _UserQueue:
     """The runs of one user: those that are under way, and those that wait."""
 
-    def __init__(self, max_runs: int) -> None:
+    def __init__(self, max_runs: int, max_calls: int) -> None:
         self.turns = asyncio.Semaphore(max_runs)
         self.files = asyncio.Semaphore(max_runs)
+        self.places = asyncio.Semaphore(max_calls)
         self.members = 0
 
 
@@ -27506,6 +28012,17 @@ class RunQueue:
         self._limits = limits
         self._server_turns = asyncio.Semaphore(limits.runs)
         self._users: dict[str, _UserQueue] = {}
+
+    @asynccontextmanager
+    async def take_place(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until one more call of `user` may borrow a workspace.
+
+        Each call without a chat has a new one, and each looks at all that there are: 400
+        at once blocked the event loop for four seconds.
+        """
+        with self._join(user) as queue:
+            async with queue.places:
+                yield
 
     @asynccontextmanager
     async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
@@ -27530,7 +28047,8 @@ class RunQueue:
         """Lend the queue of a user, which is there as long as somebody needs it."""
         queue = self._users.get(user)
         if queue is None:
-            queue = _UserQueue(self._limits.runs_per_user)
+            limits = self._limits
+            queue = _UserQueue(limits.runs_per_user, limits.workspaces_per_user)
             self._users[user] = queue
         queue.members += 1
         try:
@@ -27807,13 +28325,9 @@ class WorkspacePool:
         self._timers.pop(key).cancel()
         self._workspaces.pop(key).remove()
 
-    def refuse_new(self) -> None:
-        """Lend nothing any more."""
-        self._is_closed = True
-
     async def close(self) -> None:
         """Remove all workspaces, once those that are lent have come back."""
-        self.refuse_new()
+        self._is_closed = True
         for timer in self._timers.values():
             timer.cancel()
         for workspace in self._workspaces.values():
@@ -28242,7 +28756,8 @@ class SandboxTools:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
-            async with self._workspaces.acquire(key) as workspace:
+            place = self._workspaces.runs.take_place(key.user)
+            async with place, self._workspaces.acquire(key) as workspace:
                 return await work(sandbox, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)
@@ -29360,7 +29875,7 @@ class EarlierRounds(NamedTuple):
 
     `spending` is what they took, `failed` are the calls that failed, `answers` the
     approvals by confirmation id, `signed_calls` the calls that this pipeline signed;
-    only those were asked about.
+    only those were asked about. `answered` are the ids of the calls with an output.
     `open_turn` is an answer of the model, made by `open_origin`, whose calls waited for
     these approvals: its round counts, its calls do not yet.
     """
@@ -29369,6 +29884,7 @@ class EarlierRounds(NamedTuple):
     failed: tuple[Item, ...] = ()
     answers: Mapping[str, Decision] = MappingProxyType({})
     signed_calls: tuple[Item, ...] = ()
+    answered: frozenset[str] = frozenset()
     open_turn: tuple[Item, ...] = ()
     open_origin: Origin | None = None
 
@@ -29440,6 +29956,7 @@ def read_earlier_rounds(
         failed=tuple(_find_failed_calls(calls, outputs)),
         answers=answers,
         signed_calls=tuple(signed_calls) if answers else (),
+        answered=frozenset(outputs),
         open_turn=open_turn,
         open_origin=turns[-1].origin if open_turn else None,
     )
@@ -30100,6 +30617,7 @@ class ChatJudge:
         self._sign = request.sign
         self._offered = prepared.tools
         self._decisions = dict(earlier.answers)
+        self._answered = earlier.answered
         self._permissions = prepared.permissions
         self._tools = GuardedTools(prepared.tools)
         for call in earlier.failed:
@@ -30195,6 +30713,10 @@ class ChatJudge:
         why = self._tools.refusal(call)
         if why is not None:
             return why
+        # The approval of the earlier call would count for it, too. A server that compacts
+        # the chat between two calls can send the second with the id of the first.
+        if call["call_id"] in self._answered:
+            return "Error: the call was not made, because its id was used before."
         resolved = self._resolve_for_rules(call)
         if self._lacks_approval(resolved):
             name = resolved["name"]
@@ -31999,7 +32521,6 @@ class OwnToolPool:
 
     async def close(self) -> None:
         """End all runs, and remove the files of the chats."""
-        self._workspaces.refuse_new()
         await self._sandboxes.close()
         await self._workspaces.close()
 
@@ -32178,6 +32699,8 @@ _OPENAI_HOST = ".api.openai.com"
 """Also of its regions, such as eu.api.openai.com."""
 _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
 """No password, and nothing that two readers of an address could take differently."""
+_PLAIN_NUMBER = re.compile(r"(?:[0-9a-f:.]+\](?::\d+)?)?")
+"""What may follow the bracket of an IPv6 address."""
 BLOCKED_ADDRESS = "blocked:"
 """Stands for an address that is not allowed; nothing can be sent to it."""
 _BLOCKED = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
@@ -32339,6 +32862,10 @@ def _plain_address(stored: str) -> SplitResult | None:
         return None
     path = normpath(unquote(parts.path or "/"))
     netloc = parts.netloc.lower()
+    # Two servers in a row may each decode a path; what follows the brackets of a number
+    # is read by some as a part of the name, and by others not at all.
+    if "%" in path or not _PLAIN_NUMBER.fullmatch(netloc.partition("[")[2]):
+        return None
     return parts._replace(netloc=netloc, path=path, query="", fragment="")
 
 
@@ -32488,7 +33015,7 @@ def _find_notices(
         call.log.warn_once(end_of_model, shared.logged)
     if call.caller.is_admin:
         told = filter(None, (*problems, *call.settings.problems))
-        notices |= {problem: problem for problem in told}
+        notices |= {problem: hide_keys(problem) for problem in told}
 
     def take_notices() -> list[str]:
         is_new = shared.notices.first_time

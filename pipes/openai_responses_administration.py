@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.10.0
+version: 1.11.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -1246,7 +1246,8 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     was meant: then only the item or the tool is certain. Zod 3 names their places from
     the body on, Zod 4 from the place of the outer issue on.
     """
-    place = [*outer, *as_list(issue.get("path"))]
+    # Each issue inside gets the keys: a server may list any number of both.
+    place = [*outer, *as_list(issue.get("path"))][:_MAX_KEYS]
     forms = [(rows, place) for rows in as_list(issue.get("errors"))]
     for form in as_list(issue.get("unionErrors")):
         forms.append((as_mapping(form).get("issues"), []))
@@ -1256,6 +1257,10 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
             if len(inner) > len(place) and inner[0] in ("input", "tools"):
                 return inner[:2]
     return place
+
+
+_MAX_KEYS = 100
+"""Of a place; those of a request have about ten."""
 
 
 def _join_place(keys: Iterable[object]) -> str:
@@ -1461,6 +1466,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _REDACTED.join(parts)
 
 
+_WHOLE_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
+    r"(?:\.[\w-]++)*+"
+)
+
+
+def hide_keys(text: str) -> str:
+    """Return `text` with `[redacted]` in place of whole keys; nothing else changes.
+
+    What administrators paste into the wrong setting is in messages and names. A shorter
+    text may be a name: that of a deployment can begin with `sk-`.
+    """
+    return _WHOLE_KEY.sub(_REDACTED, text)
+
+
 _LONGEST_SECRET = 6_000
 """Characters; a key has at most 2,000, which an address writes as up to three each."""
 
@@ -1586,9 +1606,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield quote(quote(raw, safe=""))
     yield html.escape(secret)
+    yield html.escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    as_json = json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield as_json
+    yield as_json.replace("/", r"\/")  # PHP
+    yield as_json.translate(_ESCAPES_OF_GO)
     # The password of a `Basic` header follows a user name of unknown length: only the
     # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
@@ -1601,6 +1626,8 @@ def _forms(secret: str) -> Iterator[str]:
         yield encoded.replace("+", "-").replace("/", "_")
 
 
+_ESCAPES_OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
+"""In JSON; its pages have the marks of quotations as numbers."""
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
@@ -2240,6 +2267,8 @@ _PHRASES = (
     ),
     (
         r"\bmodel\b.{0,200}(does not exist|not found)"
+        # Google, also behind a gateway that streams it
+        r"|\bmodels/\S{1,100} is not found for API version"
         # OpenClaw quotes the name of the field.
         r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
@@ -2313,7 +2342,9 @@ _CERTAIN_PHRASES = (
         # Azure, of a dated version in the address
         r"Responses API is enabled only for api-version|\AAPI version not supported"
         # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-        r"|\AUnexpected endpoint or method\.",
+        r"|\AUnexpected endpoint or method\."
+        # Shepherd Model Gateway (1.13.0), in front of Anthropic, with a status of 501
+        r"|\AResponses endpoint not implemented\Z",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -3677,7 +3708,24 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(part_text(part) for part in content_parts(content))
+    return "".join(gap + text for _, text, gap in parts_with_gaps(content))
+
+
+def parts_with_gaps(content: object) -> Iterator[tuple[Item, str, str]]:
+    """Yield the parts of a message, each with its text and what is in front of that.
+
+    The texts of a message are one text, but a refusal is a paragraph of its own.
+    """
+    refuses = None
+    for part in content_parts(content):
+        text = part_text(part)
+        gap = ""
+        if text:
+            is_refusal = part.get("type") == "refusal"
+            if refuses not in (None, is_refusal):
+                gap = "\n\n"
+            refuses = is_refusal
+        yield part, text, gap
 
 
 def answer_as_text(item: Item) -> Item:
@@ -3739,16 +3787,21 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     return {**part, "annotations": moved} if moved else part
 
 
+_FILE_ANNOTATIONS = ("file_citation", "container_file_citation", "file_path")
+
+
 def flat_annotation(annotation: Item) -> Item:
-    """Return an annotation as the API has it: with the fields of a cited page in itself.
+    """Return an annotation as the API has it: a cited page has its fields in itself.
 
     Chat Completions, and gateways that translate them, have these in `url_citation`
-    (theopenco/llmgateway 2992).
+    (theopenco/llmgateway 2992). Perplexity may leave the type out.
     """
     kind = annotation.get("type")
     inner = annotation.get("url_citation")
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
+    if kind not in _FILE_ANNOTATIONS and has_web_scheme(as_text(annotation.get("url"))):
+        return {**annotation, "type": "url_citation"}
     return annotation
 
 
@@ -3977,11 +4030,15 @@ def is_image_call(item: JsonObject) -> bool:
     return item.get("type") == "image_generation_call"
 
 
+def shows_image(item: JsonObject) -> bool:
+    """Say whether `item` holds an image of any format, for whoever asked for it."""
+    return is_image_call(item) and _image_label(item) is not None
+
+
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and image_format(item) in ("png", "jpeg", "webp")
+    return shows_image(item) and image_format(item) in ("png", "jpeg", "webp")
 
 
 _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
@@ -3992,6 +4049,34 @@ _MOST_PAGES = 200
 """Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
+
+
+def image_result(image: object) -> str:
+    """Return an image as `result` has it: base64, a data URL or an address.
+
+    Gateways put it into objects of other APIs, and into lists (AI-Stats: `b64_json` with
+    a `mime_type`, or `image_url` with a `url`).
+    """
+    media_type = ""
+    for _ in range(_IMAGE_DEPTH):
+        if isinstance(image, list):
+            image = image[0] if image else None
+        if not isinstance(image, dict):
+            break
+        media_types = [image.get(name) for name in _MEDIA_TYPE_FIELDS]
+        media_type = as_text(next(filter(None, media_types), media_type))
+        image = next(filter(None, map(image.get, _IMAGE_FIELDS)), None)
+    result = as_text(image)
+    is_bare = bool(result) and ":" not in result[:_LONGEST_LABEL]
+    return f"data:{media_type};base64,{result}" if media_type and is_bare else result
+
+
+_IMAGE_DEPTH = 4
+_MEDIA_TYPE_FIELDS = ("mime_type", "media_type", "mimeType")
+_IMAGE_FIELDS = (
+    *("result", "image_url", "b64_json", "url", "data"),
+    *("image", "source", "inlineData"),
+)
 
 
 def image_format(item: JsonObject) -> str:
@@ -4255,11 +4340,18 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
-    cached = next(filter(None, map(_read_count, told)), 0)
-    if cached > input_tokens:
-        # Anthropic counts what was not cached alone, and gateways pass that on.
-        input_tokens += cached
+
+    def first_of(names: Iterable[str]) -> int:
+        """Return the first count of these names, in the details or next to them."""
+        told = [fields.get(name) for fields in (inputs, wire) for name in names]
+        return next(filter(None, map(_read_count, told)), 0)
+
+    cached = first_of(_CACHED)
+    written = first_of(_WRITTEN)
+    if cached + written > input_tokens:
+        # Anthropic counts apart what it reads from its cache and what it writes to it,
+        # and gateways pass that on.
+        input_tokens += cached + written
         total = max(total, input_tokens + output_tokens)
     searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
@@ -4268,7 +4360,7 @@ def read_usage(
         output=output_tokens,
         total=total or input_tokens + output_tokens,
         cached=cached,
-        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        cache_writes=written,
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
@@ -4279,12 +4371,18 @@ def read_usage(
 
 
 _CACHED = (
+    "cached_tokens",  # Kimi has it next to the other counts (earendil-works/pi 8119)
     "prompt_cache_hit_tokens",  # DeepSeek
-    "cached_tokens",  # Kimi (earendil-works/pi 8119)
-    "cache_read_input_tokens",  # Anthropic
+    "cache_read_input_tokens",  # Anthropic, Perplexity
     "cache_read_tokens",  # caigee-cmd/cli2api 221
 )
-"""What was cached, next to the other counts, as gateways pass it on."""
+"""What was read from the cache."""
+_WRITTEN = (
+    "cache_write_tokens",
+    "cache_creation_input_tokens",  # Anthropic, Perplexity
+    "cache_creation_tokens",  # LiteLLM
+)
+"""What was written to it."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4658,9 +4756,12 @@ _MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
 """The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
-def as_plain_markdown(name: str) -> str:
-    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+def as_plain_markdown(name: str, kept: str = "") -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing.
+
+    Of a longer text the `kept` characters stay: its lines.
+    """
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name, kept))
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
 
 
@@ -5072,6 +5173,19 @@ def json_mistake(text: str) -> str:
     return ""
 
 
+_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return the message about a key that an entry cannot have.
+
+    It is named only if it has nothing but letters: a secret may be in its place, and
+    users read why no answer comes.
+    """
+    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+    return f"the key {named}is unknown (known keys: {', '.join(known)})"
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -5083,8 +5197,7 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     key = str(mistake["loc"][0])[:_MAX_QUOTED]
     match mistake["type"]:
         case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
+            return unknown_key(key, form.model_fields)
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":

@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.10.0
+version: 1.11.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -1193,7 +1193,8 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     was meant: then only the item or the tool is certain. Zod 3 names their places from
     the body on, Zod 4 from the place of the outer issue on.
     """
-    place = [*outer, *as_list(issue.get("path"))]
+    # Each issue inside gets the keys: a server may list any number of both.
+    place = [*outer, *as_list(issue.get("path"))][:_MAX_KEYS]
     forms = [(rows, place) for rows in as_list(issue.get("errors"))]
     for form in as_list(issue.get("unionErrors")):
         forms.append((as_mapping(form).get("issues"), []))
@@ -1203,6 +1204,10 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
             if len(inner) > len(place) and inner[0] in ("input", "tools"):
                 return inner[:2]
     return place
+
+
+_MAX_KEYS = 100
+"""Of a place; those of a request have about ten."""
 
 
 def _join_place(keys: Iterable[object]) -> str:
@@ -1601,6 +1606,8 @@ _PHRASES = (
     ),
     (
         r"\bmodel\b.{0,200}(does not exist|not found)"
+        # Google, also behind a gateway that streams it
+        r"|\bmodels/\S{1,100} is not found for API version"
         # OpenClaw quotes the name of the field.
         r"|invalid [`'\"]?model\b"
         # Snowflake, GitHub; Cloudflare; Azure; Codex's own server.
@@ -1674,7 +1681,9 @@ _CERTAIN_PHRASES = (
         # Azure, of a dated version in the address
         r"Responses API is enabled only for api-version|\AAPI version not supported"
         # LM Studio (lmstudio-ai/lmstudio-bug-tracker 618)
-        r"|\AUnexpected endpoint or method\.",
+        r"|\AUnexpected endpoint or method\."
+        # Shepherd Model Gateway (1.13.0), in front of Anthropic, with a status of 501
+        r"|\AResponses endpoint not implemented\Z",
         NO_RESPONSES_API,
     ),
     # Bedrock, as a 403
@@ -1857,6 +1866,21 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
     return _REDACTED.join(parts)
 
 
+_WHOLE_KEY = re.compile(
+    r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
+    r"(?:\.[\w-]++)*+"
+)
+
+
+def hide_keys(text: str) -> str:
+    """Return `text` with `[redacted]` in place of whole keys; nothing else changes.
+
+    What administrators paste into the wrong setting is in messages and names. A shorter
+    text may be a name: that of a deployment can begin with `sk-`.
+    """
+    return _WHOLE_KEY.sub(_REDACTED, text)
+
+
 _LONGEST_SECRET = 6_000
 """Characters; a key has at most 2,000, which an address writes as up to three each."""
 
@@ -1982,9 +2006,14 @@ def _forms(secret: str) -> Iterator[str]:
     yield quote(raw)
     yield quote(raw, safe="")
     yield quote_plus(raw)
+    yield quote(quote(raw, safe=""))
     yield html.escape(secret)
+    yield html.escape(secret).replace("&#x27;", "&#39;").replace("&quot;", "&#34;")
     yield json.dumps(secret, ensure_ascii=True)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
+    as_json = json.dumps(secret, ensure_ascii=False)[1:-1]
+    yield as_json
+    yield as_json.replace("/", r"\/")  # PHP
+    yield as_json.translate(_ESCAPES_OF_GO)
     # The password of a `Basic` header follows a user name of unknown length: only the
     # characters count that `raw` alone decides when `offset` bytes precede it.
     for offset in range(_BYTES_OF_BASE64_GROUP):
@@ -1997,6 +2026,8 @@ def _forms(secret: str) -> Iterator[str]:
         yield encoded.replace("+", "-").replace("/", "_")
 
 
+_ESCAPES_OF_GO = {ord(sign): f"\\u{ord(sign):04x}" for sign in "&<>"}
+"""In JSON; its pages have the marks of quotations as numbers."""
 _BYTES_OF_BASE64_GROUP = 3
 _BITS_OF_BYTE = 8
 _BITS_OF_BASE64_CHARACTER = 6
@@ -2063,8 +2094,8 @@ _UNREACHABLE = "The model's server at {server} cannot be reached: {reason}. Try 
 
 MESSAGES: Mapping[str, Mapping[str, str]] = {
     "incomplete": {
-        "max_output_tokens": "The answer reached its length limit. Raise the maximum "
-        "number of output tokens, or ask the model to continue.",
+        "max_output_tokens": "The answer reached its length limit. Ask the model to "
+        "continue, or raise the maximum number of output tokens.",
         "context_length_exceeded": "The model's context is full, which ended the answer. "
         "Ask the model to continue; if that is refused, start a new chat, or choose a "
         "model with a larger context.",
@@ -2451,8 +2482,8 @@ def _find_code(error: ApiError) -> str | None:
 
 
 _MAX_NOTICE = 600
-_MARKUP = str.maketrans({"<": "(", ">": ")", "[": "(", "]": ")", "`": "'", "|": "/"})
-"""What begins links, images, HTML and code of Markdown, and what replaces it."""
+_MARKUP = str.maketrans("<>[]{}`|\\", "()()()'//")
+"""What begins links, images, HTML, files, formulas and code, and what replaces it."""
 
 
 def notice_text(notice: SafetyNotice, secrets: Iterable[str]) -> str:
@@ -2948,7 +2979,24 @@ def message_text(item: JsonObject) -> str:
     content = item.get("content")
     if isinstance(content, str):
         return content
-    return "".join(part_text(part) for part in content_parts(content))
+    return "".join(gap + text for _, text, gap in parts_with_gaps(content))
+
+
+def parts_with_gaps(content: object) -> Iterator[tuple[Item, str, str]]:
+    """Yield the parts of a message, each with its text and what is in front of that.
+
+    The texts of a message are one text, but a refusal is a paragraph of its own.
+    """
+    refuses = None
+    for part in content_parts(content):
+        text = part_text(part)
+        gap = ""
+        if text:
+            is_refusal = part.get("type") == "refusal"
+            if refuses not in (None, is_refusal):
+                gap = "\n\n"
+            refuses = is_refusal
+        yield part, text, gap
 
 
 def answer_as_text(item: Item) -> Item:
@@ -3010,16 +3058,21 @@ def move_annotations(part: Item, move: Callable[[int], int]) -> Item:
     return {**part, "annotations": moved} if moved else part
 
 
+_FILE_ANNOTATIONS = ("file_citation", "container_file_citation", "file_path")
+
+
 def flat_annotation(annotation: Item) -> Item:
-    """Return an annotation as the API has it: with the fields of a cited page in itself.
+    """Return an annotation as the API has it: a cited page has its fields in itself.
 
     Chat Completions, and gateways that translate them, have these in `url_citation`
-    (theopenco/llmgateway 2992).
+    (theopenco/llmgateway 2992). Perplexity may leave the type out.
     """
     kind = annotation.get("type")
     inner = annotation.get("url_citation")
     if kind == "url_citation" and isinstance(inner, dict):
         return {**inner, "type": kind}
+    if kind not in _FILE_ANNOTATIONS and has_web_scheme(as_text(annotation.get("url"))):
+        return {**annotation, "type": "url_citation"}
     return annotation
 
 
@@ -3248,11 +3301,15 @@ def is_image_call(item: JsonObject) -> bool:
     return item.get("type") == "image_generation_call"
 
 
+def shows_image(item: JsonObject) -> bool:
+    """Say whether `item` holds an image of any format, for whoever asked for it."""
+    return is_image_call(item) and _image_label(item) is not None
+
+
 def has_image(item: JsonObject) -> bool:
     """Say whether `item` holds an image that the model can read."""
-    is_generated = is_image_call(item) and _image_label(item) is not None
     # As input the API takes neither SVG nor moving GIF.
-    return is_generated and image_format(item) in ("png", "jpeg", "webp")
+    return shows_image(item) and image_format(item) in ("png", "jpeg", "webp")
 
 
 _DATA_URL = re.compile(r"data:image/([\w.+-]{1,40})(?:;[\w=.+-]{1,40})?;base64,", re.I)
@@ -3263,6 +3320,34 @@ _MOST_PAGES = 200
 """Of a search; OpenAI's have some tens."""
 _MEDIA_TYPES = {"svg": "svg+xml"}
 """The media type of RFC 6838; the API says `svg`."""
+
+
+def image_result(image: object) -> str:
+    """Return an image as `result` has it: base64, a data URL or an address.
+
+    Gateways put it into objects of other APIs, and into lists (AI-Stats: `b64_json` with
+    a `mime_type`, or `image_url` with a `url`).
+    """
+    media_type = ""
+    for _ in range(_IMAGE_DEPTH):
+        if isinstance(image, list):
+            image = image[0] if image else None
+        if not isinstance(image, dict):
+            break
+        media_types = [image.get(name) for name in _MEDIA_TYPE_FIELDS]
+        media_type = as_text(next(filter(None, media_types), media_type))
+        image = next(filter(None, map(image.get, _IMAGE_FIELDS)), None)
+    result = as_text(image)
+    is_bare = bool(result) and ":" not in result[:_LONGEST_LABEL]
+    return f"data:{media_type};base64,{result}" if media_type and is_bare else result
+
+
+_IMAGE_DEPTH = 4
+_MEDIA_TYPE_FIELDS = ("mime_type", "media_type", "mimeType")
+_IMAGE_FIELDS = (
+    *("result", "image_url", "b64_json", "url", "data"),
+    *("image", "source", "inlineData"),
+)
 
 
 def image_format(item: JsonObject) -> str:
@@ -4149,11 +4234,18 @@ def read_usage(
     input_tokens = _read_count(either("input_tokens", "prompt_tokens"))
     output_tokens = _read_count(either("output_tokens", "completion_tokens"))
     total = _read_count(wire.get("total_tokens"))
-    told = [inputs.get("cached_tokens"), *map(wire.get, _CACHED)]
-    cached = next(filter(None, map(_read_count, told)), 0)
-    if cached > input_tokens:
-        # Anthropic counts what was not cached alone, and gateways pass that on.
-        input_tokens += cached
+
+    def first_of(names: Iterable[str]) -> int:
+        """Return the first count of these names, in the details or next to them."""
+        told = [fields.get(name) for fields in (inputs, wire) for name in names]
+        return next(filter(None, map(_read_count, told)), 0)
+
+    cached = first_of(_CACHED)
+    written = first_of(_WRITTEN)
+    if cached + written > input_tokens:
+        # Anthropic counts apart what it reads from its cache and what it writes to it,
+        # and gateways pass that on.
+        input_tokens += cached + written
         total = max(total, input_tokens + output_tokens)
     searches = value_at(tool_usage, "web_search", "num_requests")
     is_count = type(searches) is int and 0 <= searches < _MAX_TOKENS
@@ -4162,7 +4254,7 @@ def read_usage(
         output=output_tokens,
         total=total or input_tokens + output_tokens,
         cached=cached,
-        cache_writes=_read_count(inputs.get("cache_write_tokens")),
+        cache_writes=written,
         reasoning=_read_count(outputs.get("reasoning_tokens")),
         tier=as_text(tier),
         cost=_read_cost(wire),
@@ -4173,12 +4265,18 @@ def read_usage(
 
 
 _CACHED = (
+    "cached_tokens",  # Kimi has it next to the other counts (earendil-works/pi 8119)
     "prompt_cache_hit_tokens",  # DeepSeek
-    "cached_tokens",  # Kimi (earendil-works/pi 8119)
-    "cache_read_input_tokens",  # Anthropic
+    "cache_read_input_tokens",  # Anthropic, Perplexity
     "cache_read_tokens",  # caigee-cmd/cli2api 221
 )
-"""What was cached, next to the other counts, as gateways pass it on."""
+"""What was read from the cache."""
+_WRITTEN = (
+    "cache_write_tokens",
+    "cache_creation_input_tokens",  # Anthropic, Perplexity
+    "cache_creation_tokens",  # LiteLLM
+)
+"""What was written to it."""
 
 
 def _read_image_tokens(wire: object) -> ImageTokens | None:
@@ -4795,7 +4893,10 @@ _MAX_MESSAGE = 8000
 """Characters of a message that are read."""
 _MAX_OWN_CHARACTERS = 64_000_000
 _MAX_OWN_TEXTS = 500_000
-"""Of a larger request no words are believed."""
+_MAX_DECODED = 1_000_000
+"""Of a larger request no words are believed. Texts with the signs of `_ESCAPING` are also
+decoded, for each candidate once more: 8 MB of `&a` took 2 to 4 s."""
+_ESCAPING = "%\\&"
 _MAX_PATH = 200
 """Characters of a parameter's path."""
 _MAX_CANDIDATES = 3
@@ -4862,6 +4963,8 @@ _LACKING_PARAMETER = re.compile(
     rf"|\bunrecognized key\(s\) in object: '{_NAME}'"
     rf"|\badditional properties are not allowed \('{_NAME}'"
     rf"|\bgot an unexpected keyword argument '{_NAME}'"
+    # respan-gateway (0.3.0), of a tool's field, too.
+    rf"|[\"'`]{_NAME}[\"'`](?: in the request)? cannot be translated to another format"
     # Moonshot, of a gateway's own switch next to it (HKUDS/nanobot 3939).
     rf"|\bcannot specify both 'thinking' and '{_NAME}'",
     re.IGNORECASE,
@@ -4956,10 +5059,13 @@ class OwnTexts:
         self._texts: list[str] = []
         self._is_complete = True
         left = _MAX_OWN_CHARACTERS
+        decoded_left = _MAX_DECODED
         for text in _texts_in(payload.values()):
             self._texts.append(text)
             left -= len(text)
-            if left < 0 or len(self._texts) > _MAX_OWN_TEXTS:
+            if any(sign in text for sign in _ESCAPING):
+                decoded_left -= len(text)
+            if min(left, decoded_left) < 0 or len(self._texts) > _MAX_OWN_TEXTS:
                 self._is_complete = False
                 break
 
@@ -6519,20 +6625,22 @@ _IMAGE_FOLLOWS = "[An image: it follows the results.]"
 _IMAGES_OF_TOOLS = "[The images that the tools returned, in their order:]"
 
 
-class AskToContinue(RequestRepair):
-    """A chat that ends with an answer gets a question, for servers that demand one."""
+class AskToContinue(RowRepair):
+    """A chat that ends with an answer gets a question, for servers that demand one.
+
+    What ends a chat may be the words of a call.
+    """
 
     message = "The model cannot go on with an answer by itself: asking it to continue."
 
-    def apply(self, payload: Payload) -> Payload:
-        last = payload["input"][-1] if payload["input"] else {}
-        if last.get("role") != "assistant":
-            return payload
-        question = text_message("user", _TO_CONTINUE)
-        return {**payload, "input": [*payload["input"], question]}
+    def change_rows(self, rows: Iterable[NamedItem]) -> list[NamedItem]:
+        changed = [*rows]
+        if changed and changed[-1].item.get("role") == "assistant":
+            changed.append(NamedItem("", text_message("user", _TO_CONTINUE)))
+        return changed
 
 
-_TO_CONTINUE = "Continue your last message exactly where it ends."
+_TO_CONTINUE = "Continue exactly where you left off."
 
 
 class MoveMessages(RequestRepair):
@@ -6651,7 +6759,7 @@ _MOVES = (MoveMessages(), SeparateCalls(), GatherInstructions(), StateInstructio
 _JOIN = JoinMessages()
 """It comes after them: the messages around an instruction become neighbors."""
 _ASK = AskToContinue()
-"""It comes last, and adds the only item that a chat does not have."""
+"""It comes last: the other repairs decide what the chat ends with."""
 
 
 def repair_request(payload: Payload, repairs: Sequence[Repair]) -> Payload:
@@ -6674,7 +6782,7 @@ def sent_request(
     # What is lowered is lowered first: tools of an item are then left out like others.
     repaired = lower_payload(payload, lowered_kinds(repairs))
     # Items are moved before they get names, so that a name stays with its item.
-    for move in (*_MOVES, _JOIN, _ASK):
+    for move in (*_MOVES, _JOIN):
         if move in repairs:
             repaired = move.apply(repaired)
     if names:
@@ -6688,7 +6796,8 @@ def sent_request(
             by_item = {id(row.item): row for row in rows}
             repaired = move.apply({**repaired, "input": [row.item for row in rows]})
             rows = [by_item[id(item)] for item in repaired["input"]]
-    for change in (_JOIN, TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS):
+    shown = (TextOutputs(shows_images=False), *_SHOWN_AFTER_OUTPUTS)
+    for change in (_JOIN, *shown, _ASK):
         if change in repairs:
             rows = change.change_rows(rows)
     repaired = {**repaired, "input": [row.item for row in rows]}
@@ -6697,7 +6806,7 @@ def sent_request(
     for repair in sorted(repairs, key=lambda repair: isinstance(repair, _SIMPLIFYING)):
         if isinstance(repair, PlainItems | WordsAlone):
             repaired = AnswersAsTexts().apply(repaired)  # their plainest form
-        is_applied = repair in (*_MOVES, _ASK) or isinstance(repair, RowRepair)
+        is_applied = repair in _MOVES or isinstance(repair, RowRepair)
         if isinstance(repair, RequestRepair) and not is_applied:
             repaired = repair.apply(repaired)
     if len(repaired["input"]) < len(rows):  # a repair of tools took their items along
@@ -7000,7 +7109,7 @@ _REASONING_IS_MISSING = (
     r"|reasoning_content is missing in assistant tool call message"
     r"|assistant message with tool_calls must include reasoning_content"
     r"|missing `?reasoning_content`? field"
-    r"|expected `thinking` or `redacted_thinking`, but found `tool_use`"
+    r"|expected `thinking` or `redacted_thinking`, but found `(?:tool_use|text)`"
     r"|is missing a `?thought_signature"
 )
 """What DeepSeek says of a call without the thought before it (rikkahub 1629, 1690)."""
@@ -7480,7 +7589,9 @@ def _candidates(refusal: Refusal) -> Iterator[TriedRepair]:
         yield from _by_missing_thought(refusal)
         return  # it wants more reasoning, not less
     yield from _by_words(refusal, _TOOLS_ARE_MISSING, CallsAsWords(last))
-    yield from _by_words(refusal, _CALLS_APART, MoveMessages(), CallsAsWords(last))
+    # A gateway that sends each of several calls on by itself can send each result, too.
+    together = (MoveMessages(), SeparateCalls(), CallsAsWords(last))
+    yield from _by_words(refusal, _CALLS_APART, *together)
     # A server that names its `reasoning` field may mean what it is sent back, or what it
     # is asked for: the first costs a chat less. Words alone are no knowledge.
     if "reasoning" in refusal.error.text.lower():
@@ -7787,6 +7898,7 @@ ANSWER_KEYS = (
 
 ACCOUNT_KEYS: Mapping[str, str] = {
     "access_programs": "a right of the organization",
+    "cache_control": "billed",
     "context_management": "billed",
     "image": "changes the cost",
     "max_tool_calls": "limits the cost",
@@ -7808,6 +7920,7 @@ _MODE: _KeyTree = {"mode": _ANY}
 _CHOSEN_TOOL: _KeyTree = {"type": _ANY, "name": _ANY, "server_label": _ANY}
 _KNOWN_KEYS: Mapping[str, _KeyTree] = {
     "access_programs": {"cyber": _ANY},
+    "cache_control": {"type": _ANY, "ttl": _ANY},
     "context_management": {"type": _ANY, "compact_threshold": _ANY},
     "image": {"context_compression": _ANY},
     "moderation": {"model": _ANY, "policy": {"input": _MODE, "output": _MODE}},
@@ -9023,6 +9136,7 @@ class ResponsesRequest(BaseModel):
     moderation: dict[str, Any] | None = None
     image: dict[str, Any] | None = None
     access_programs: dict[str, Any] | None = None
+    cache_control: dict[str, Any] | None = None  # OpenRouter's, of its Responses API
     repairs: tuple[Repair, ...] = ()
     """What earlier refusals showed; no field of the API."""
 
@@ -11212,7 +11326,8 @@ def unreachable_error(
     kind = "unreachable"
     word, server, reason = _find_cause(error, endpoint, proxy)
     if isinstance(error, aiohttp.ClientHttpProxyError) and error.status == 407:
-        kind, word = "refused", "407"
+        kind = "refused"
+        word = "407"
     message = MESSAGES[kind][word].format(server=server, reason=reason)
     fault = FAULTS.get((kind, word), NO_FAULT)
     failed = ConnectionFailed(message, was_sent=was_sent, fault=fault)
@@ -13335,6 +13450,8 @@ class RepairMemory:
 
 Rest = tuple[TextPlace, str]
 """A part, and the text of it that no delta brought."""
+_FIRST_HALF = re.compile(r"[\ud800-\udbff]")
+"""Of a character that JSON writes as two."""
 
 
 class _Match(NamedTuple):
@@ -13349,6 +13466,52 @@ class _Match(NamedTuple):
     """Whether the last of them goes on after the text."""
 
 
+class _FirstKind:
+    """The kind of text in which a thought comes first, and whether another repeats it.
+
+    Gateways to Grok give each thought as a text and as a summary of the same words
+    (chenyme/grok2api 960): whoever reads both would read it twice.
+    """
+
+    def __init__(self) -> None:
+        self._kind = ""
+        self._ahead = deque[str]()
+        """Its texts that the other kind has not repeated yet."""
+        self._repeated = 0
+        """How much of the first of them it has."""
+        self._held: list[Rest] | None = []
+        """What the other kind has said; None once it said something else."""
+
+    def show(self, part: TextPlace, text: str) -> list[Rest]:
+        """Return what is shown of more text: all that is no repetition."""
+        if self._kind in ("", part[0]):
+            self._kind = part[0]
+            self._ahead.append(text)
+            return [(part, text)]
+        if self._held is None:
+            return [(part, text)]
+        self._held.append((part, text))
+        at = 0
+        while at < len(text) and self._ahead:
+            first = self._ahead[0]
+            size = min(len(text) - at, len(first) - self._repeated)
+            if text[at : at + size] != first[self._repeated : self._repeated + size]:
+                break
+            at += size
+            self._repeated += size
+            if self._repeated == len(first):
+                self._ahead.popleft()
+                self._repeated = 0
+        if at == len(text):
+            return []
+        held = self._held
+        self._held = None
+        return held
+
+
+_THOUGHT_KINDS = ("summary", "reasoning")
+
+
 class GrowingParts:
     """What the deltas of one item have brought so far."""
 
@@ -13359,6 +13522,9 @@ class GrowingParts:
         }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+        self._halves: dict[TextPlace, str] = {}
+        """The halves of characters with which deltas have ended."""
+        self._first_kind = _FirstKind()
 
     @property
     def has_text(self) -> bool:
@@ -13374,17 +13540,38 @@ class GrowingParts:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))
 
-    def grow(self, part: TextPlace, text: str) -> None:
-        """Take one delta."""
+    def grow(self, part: TextPlace, text: str) -> list[Rest]:
+        """Take one delta; return what is shown: whole characters, a half at its end later.
+
+        Gateways in JavaScript cut texts between the halves of an emoji, and send each
+        half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
+        next request, where UTF-8 has none.
+        """
+        if self._halves:
+            text = self._halves.pop(part, "") + text
+        if not text.isascii() and _FIRST_HALF.search(text):
+            if _FIRST_HALF.match(text[-1]):
+                self._halves[part] = text[-1]
+                text = text[:-1]
+            units = text.encode("utf-16-le", "surrogatepass")
+            text = units.decode("utf-16-le", "surrogatepass")
         deltas = self._deltas.get(part)
         if deltas is None:
             self._deltas[part] = [text]
             self._unended[part[0]][part] = None
         else:
             deltas.append(text)
+        return self._show(part, text)
 
-    def end_part(self, part: TextPlace, text: str) -> str:
+    def _show(self, part: TextPlace, text: str) -> list[Rest]:
+        """Return what is shown of more text."""
+        if part[0] not in _THOUGHT_KINDS or not text:
+            return [(part, text)] if text else []
+        return self._first_kind.show(part, text)
+
+    def end_part(self, part: TextPlace, text: str) -> list[Rest]:
         """Take the whole text of one part; return what is still to be shown of it."""
+        self._halves.pop(part, None)
         unended = self._unended[part[0]]
         own = [part] if part in self._deltas else []
         had_deltas = bool(own or unended)
@@ -13397,11 +13584,11 @@ class GrowingParts:
         for other in match.parts:
             unended.pop(other, None)
         if match.is_longer:  # the end takes nothing of it away
-            return ""
+            return []
         for other in match.parts:
             del self._deltas[other]
         self._deltas[part] = [text]
-        return self._rest(text, match, had_deltas=had_deltas)
+        return self._show(part, self._rest(text, match, had_deltas=had_deltas))
 
     def end_item(
         self, texts: Sequence[Rest]
@@ -13434,8 +13621,7 @@ class GrowingParts:
                 last = "".join(self._deltas[match.parts[-1]])
                 whole[part] = text[: match.start] + last
             rest = self._rest(text, match, had_deltas=had_deltas)
-            if rest:
-                rests.append((part, rest))
+            rests += self._show(part, rest)
         # Some servers end a thought as another kind of text than it grew.
         own_texts = {"", *whole.values()}
         for part in chain.from_iterable(strays.values()):
@@ -13693,9 +13879,9 @@ class ResponseState:
         """The text that the last delta belongs to, and the position of its item."""
         self._ended: dict[int, Item] = {}
         """The final items, by position."""
-        self._ended_texts: dict[int, tuple[int, str]] = {}
-        """How many characters their texts have: most ends of an item that come again
-        have no more, and need no comparison. And what messages say."""
+        self._ended_texts: dict[int, tuple[str, int]] = {}
+        """What they say: most ends of an item that come again are not longer, and need no
+        comparison. And how often they have ended."""
 
     @property
     def items(self) -> list[tuple[int, Item]]:
@@ -13722,7 +13908,10 @@ class ResponseState:
 
     @property
     def has_answered(self) -> bool:
-        """Whether it has brought anything but thoughts and calls of our tools."""
+        """Whether it has brought anything but thoughts and calls of our tools, or so many
+        of these that another attempt would be too much for the page."""
+        if len(self._items) > _MOST_GIVEN_UP:
+            return True
         return not all(is_call(item) or is_reasoning(item) for item in self._items)
 
     @property
@@ -13779,11 +13968,15 @@ class ResponseState:
             case ItemDone(index, item):
                 item = _in_api_form(item)
                 if not self._is_of_server(item):
-                    item = self._as_output(item)
+                    item, *images = _without_images(self._as_output(item))
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
-                    return self._end(position, index, item)
+                    events = self._end(position, index, item)
+                    for image in images:
+                        position = self._find_item(_NOWHERE, image)
+                        events += self._end(position, _NOWHERE, image)
+                    return events
             case ResponseOpened(response_id):
                 earlier_id = self._response_id
                 self._response_id = response_id
@@ -13798,6 +13991,7 @@ class ResponseState:
                 self._fail("error", event.error)
             case EndMark():
                 self._has_end_mark = True
+                self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
         return []
@@ -13848,8 +14042,22 @@ class ResponseState:
             error = first._replace(notice=notice)
         self.refusal = error
         self.trace = self.trace._replace(error=error)
+        # An answer that has words was not refused: so LiteLLM calls what breaks the streams
+        # of Bedrock and Ollama (1.110.2).
+        if failure_word(error) == REJECTED and not error.status and self._has_words:
+            error = error._replace(code="server_error", type=None)
         self.ending = ending_of_failure(kind, error)
         self._may_go_on = False
+
+    @property
+    def _has_words(self) -> bool:
+        """Whether a message has begun to say something."""
+        grown = {at: parts.has_text for at, parts in self._open.items()}
+        return any(
+            item_type(item) == "message"
+            and (grown.get(position) or message_text(self._ended.get(position, {})))
+            for position, item in enumerate(self._items)
+        )
 
     def give_up(self, *, keeps_thoughts: bool = False) -> list[RunEvent]:
         """End the items of a response in whose place another one begins.
@@ -13860,10 +14068,10 @@ class ResponseState:
         """
         events: list[RunEvent] = []
         items = self._items[self._begin :]
-        made = {item.get("call_id") for item in items if is_call_output(item)}
+        waiting = {id(call) for call in open_calls(items)}
         for position, item in enumerate(items, self._begin):
-            is_open_call = is_call(item) and item.get("call_id") not in made
-            if is_open_call or (is_reasoning(item) and not keeps_thoughts):
+            is_thought = is_reasoning(item) and not keeps_thoughts
+            if is_thought or id(item) in waiting:
                 self._open.pop(position, None)
                 self._ended.pop(position, None)
                 events.append(ItemDone(self._first + position, GIVEN_UP))
@@ -13954,8 +14162,9 @@ class ResponseState:
         # MLflow has one id for all of a response: another text elsewhere is another one.
         is_elsewhere = index == NO_INDEX or index not in self._latest
         if kind == "message" and is_elsewhere and position not in self._open:
-            _, was = self._ended_texts[position]
-            now = message_text(item).strip()
+            was, _ = self._ended_texts[position]
+            was = was.strip()
+            now = _whole_text(item).strip()
             is_same = is_same and (was.startswith(now) or now.startswith(was))
         return position if is_same else None
 
@@ -14034,24 +14243,30 @@ class ResponseState:
                 self._early.setdefault(item_id or index, []).append(event)
                 return []
             position = len(self._items)
-            item = {**_OPENED_BY[kind], "id": item_id or f"item_{position}"}
-            events = self._start(index, item, [item_id])
+            # The id may be that of an item of another type, whose own texts still come.
+            is_taken = item_id in self._ids
+            own_id = "" if is_taken else item_id
+            item = {**_OPENED_BY[kind], "id": own_id or f"item_{position}"}
+            events = self._start(index, item, [] if is_taken else [item_id])
         if position not in self._open:
             ended = item_texts(self._ended[position])
             self._open[position] = GrowingParts(ended)
         self._growing = ((index, kind, item_id), position)
-        text = event.text
-        if isinstance(event, TextDone):
-            text = self._open[position].end_part((kind, event.part), text)
-            if not text:
-                return events
-        else:
-            self._open[position].grow((kind, event.part), text)
-        return [*events, TextDelta(self._first + position, kind, event.part, text)]
+        grown = self._open[position]
+        take = grown.end_part if isinstance(event, TextDone) else grown.grow
+        index = self._first + position
+        for (shown_kind, part), text in take((kind, event.part), event.text):
+            events.append(TextDelta(index, shown_kind, part, text))
+        return events
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
         if position in self._ended:
+            # Each is shown and stored whole, with all that waits for it. After some, its
+            # text waits for the end of the response.
+            _, ends = self._ended_texts[position]
+            if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
+                return []
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -14095,10 +14310,15 @@ class ResponseState:
 
         Without such an event the item ends with the deltas that came since.
         """
-        length, _ = self._ended_texts[position]
-        if item is not None and _text_length(item) <= length:
-            return []
+        was, _ = self._ended_texts[position]
         ended = self._ended[position]
+        newer: Item = {}
+        # LiteLLM has what Claude signs of a thought in the snapshot alone (1.110.2).
+        is_sealed = item is not None and has_encrypted_reasoning(item)
+        if item and is_sealed and not has_encrypted_reasoning(ended):
+            newer["encrypted_content"] = item["encrypted_content"]
+        if item is not None and not newer and _text_length(item) <= len(was):
+            return []
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])
@@ -14110,9 +14330,8 @@ class ResponseState:
             is_more = text != before and text.startswith(before)
             if is_more and (not kinds or place[0] in kinds):
                 longer[place] = text
-        if not longer:
+        if not longer and not newer:
             return []
-        newer: Item = {}
         if item is not None:  # its fields that hold the longer texts
             grown_kinds = {"text" if kind == "refusal" else kind for kind, _ in longer}
             for kind, field in kind_of(item).parts:
@@ -14138,8 +14357,8 @@ class ResponseState:
             item = {**item, "content": [*parts[:-1], cited]}
         self._loose_words = ApiError()  # the answer went on after them
         self._ended[position] = item
-        said = message_text(item).strip() if item_type(item) == "message" else ""
-        self._ended_texts[position] = (_text_length(item), said)
+        _, ends = self._ended_texts.get(position, ("", 0))
+        self._ended_texts[position] = (_whole_text(item), ends + 1)
         index = self._first + position
         if is_call_output(item):
             return [ToolOutput(index, item, item.get("status") == "failed")]
@@ -14231,7 +14450,9 @@ class ResponseState:
         events: list[RunEvent] = []
         items = map(_in_api_form, content_parts(event.response.get("output")))
         own = [item for item in items if not self._is_of_server(item)]
-        output = [*map(self._as_output, own)]
+        output = [
+            each for item in own for each in _without_images(self._as_output(item))
+        ]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
         if text and not any(map(_is_answer, chain(self._items, output))):
@@ -14265,6 +14486,12 @@ class ResponseState:
                 has_come = bool(item.get("name")) and (is_told or not has_snapshot)
             if has_come and not is_hosted(item):
                 final = {**item, "status": _STATUS_OF_ITEMS.get(status, "completed")}
+                # rosetta-llm ends no call, and names no reason (0.2.2): a call that is whole
+                # was not cut off.
+                arguments = grown.text_of(_ARGUMENTS)
+                is_whole = is_call(item) and parse_json_object(arguments) is not None
+                if is_whole and self.ending == ending_of_incomplete(None):
+                    final["status"] = "completed"
                 # Codex's own server has announced calls, and sent nothing more of them
                 # (NousResearch/hermes-agent 110975): what they were to do is not known.
                 if not is_told and item.get("status") == "in_progress":
@@ -14318,6 +14545,10 @@ _NOWHERE = -2
 """An `output_index` that no event has."""
 _MOST_RESPONSES = 100
 """Of one stream whose server makes calls itself."""
+_MOST_GIVEN_UP = 128
+"""Items that leave the page for those of the next attempt."""
+_MOST_LATER_ENDS = 16
+"""Of an item, and one more by the final snapshot. Gateways end some items twice."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
@@ -14354,6 +14585,8 @@ def _in_api_form(item: Item) -> Item:
         content = api_item.get(field)
         if isinstance(content, str | list | dict):
             api_item[field] = _api_parts(kind, content)
+    if is_image_call(api_item):
+        api_item["result"] = image_result(api_item)
     if has_encrypted_reasoning(api_item):  # it is not taken back without one
         api_item.setdefault("summary", [])
 
@@ -14374,6 +14607,27 @@ def _in_api_form(item: Item) -> Item:
             output.append(text if is_text else part)
         api_item["output"] = output or json_text(api_item.get("output"))
     return api_item
+
+
+def _without_images(item: Item) -> list[Item]:
+    """Return a message without images, then these as the calls that generate them.
+
+    Gateways to models that draw have them as parts of the message, of a type that the API
+    lacks. As calls they are shown, stored and sent again like all other images.
+    """
+    if item_type(item) != "message":
+        return [item]
+    parts: list[Any] = []
+    images: list[Item] = []
+    for part in as_list(item.get("content")):
+        if "image" not in as_text(as_mapping(part).get("type")):
+            parts.append(part)
+            continue
+        result = image_result(part)
+        call_id = f"ig_{json_digest(result)}"
+        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
+        images.append({**call, "result": result})
+    return [{**item, "content": parts}, *images] if images else [item]
 
 
 _EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
@@ -14410,33 +14664,38 @@ def _with_plain_arguments(item: Item) -> Item:
 
     vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
     its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Models of open weights write line ends into texts as they are, where
-    JSON wants them escaped (earendil-works/pi 2981). Whoever makes the call, here, in the
-    host or at a client, would find no arguments in them.
+    object twice. Models write line ends into texts as they are, where JSON wants them
+    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
+    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
+    for none. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
     """
     text = as_text(item.get("arguments")).strip()
-    if not is_call(item):
+    if not (is_call(item) and text) or parse_json_object(text) is not None:
         return item
     with suppress(ValueError, RecursionError):
-        if text.startswith('"'):
-            inner = load_json(text)
-            if parse_json_object(inner) is not None:
-                return {**item, "arguments": inner}
-        elif _NEXT_OBJECT.search(text):
-            first, end = json.JSONDecoder().raw_decode(text)
-            last = parse_json_object(text[end:])
-            if last is not None and first in ({}, last):
-                return {**item, "arguments": text[end:].strip()}
-        elif _CONTROL.search(text) and parse_json_object(text) is None:
-            value = json.loads(text, strict=False)
-            escaped = json.dumps(value, ensure_ascii=False)
-            if parse_json_object(escaped) is not None:
-                return {**item, "arguments": escaped}
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        rest = text[end:].strip()
+        last = parse_json_object(rest)
+        if isinstance(value, str) and not rest:
+            plain = value
+        elif value is None and not rest:
+            plain = "{}"
+        elif last is not None and value in ({}, last):
+            plain = rest
+        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
+            plain = text[:end]
+            if parse_json_object(plain) is None:
+                plain = json.dumps(value, ensure_ascii=False)
+        else:
+            return item
+        if parse_json_object(plain) is not None:
+            return {**item, "arguments": plain}
     return item
 
 
-_CONTROL = re.compile(r"[\x00-\x1f]")
-_NEXT_OBJECT = re.compile(r"\}\s*\{")
+_MORE_JSON = re.compile(r'["{]')
+"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
@@ -14452,6 +14711,10 @@ def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
 
 def _text_length(item: Item) -> int:
     return sum(len(text) for _, text in _telling_texts(item))
+
+
+def _whole_text(item: Item) -> str:
+    return "".join(text for _, text in _telling_texts(item))
 
 
 def _can_grow(item: Item, kind: str) -> bool:
@@ -14529,6 +14792,9 @@ def _ending_of(status: str, response: JsonObject) -> Ending:
 #
 # While a message grows, the words before a closing tag that comes alone are shown as
 # text. The tag makes them a thought, under the same index.
+#
+# Some servers look for the tags only at the end, and then send the thought once more, as
+# an item after the text (mudler/LocalAI 9658): it takes the place of the one that is shown.
 # --------------------------------------------------------------------------------------
 
 
@@ -14722,8 +14988,24 @@ class _TaggedMessage:
         self.thought_index: int | None = None
         self._thought: list[str] = []
         """The words of the thought so far."""
-        self._ended_thought: Item = {}
+        self.ended_thought: Item = {}
         """The thought as it ended last."""
+        self.is_told_apart = False
+        """Whether the server has made an item of the thought."""
+
+    @property
+    def may_be_told_apart(self) -> bool:
+        """Whether an item of the server may be the thought."""
+        return bool(self.ended_thought) and not self.is_told_apart
+
+    def tell_apart(self, item: Item) -> bool:
+        """Say whether an item of the server is the thought, which it then replaces."""
+        shown, told = (
+            "".join(text for _, text in item_texts(each)).strip()
+            for each in (self.ended_thought, item)
+        )
+        self.is_told_apart = shown == told
+        return self.is_told_apart
 
     def begin_text(self) -> list[RunEvent]:
         """Return the beginning of the text, once."""
@@ -14774,9 +15056,11 @@ class _TaggedMessage:
 
     def end_thought(self, thought: Item) -> list[RunEvent]:
         """Return the end of the thought, unless it has none or has ended like that."""
-        if self.thought_index is None or thought == self._ended_thought:
+        if self.thought_index is None or self.is_told_apart:
             return []
-        self._ended_thought = thought
+        if thought == self.ended_thought:
+            return []
+        self.ended_thought = thought
         return [ItemDone(self.thought_index, thought)]
 
 
@@ -14812,9 +15096,35 @@ class TaggedThoughts:
         """All messages of the response, by the indexes that come."""
         self._newest: list[_TaggedMessage] = []
         """Those since the last item that was none."""
+        self._last: _TaggedMessage | None = None
+        """The last message."""
+        self._held: list[ItemEvent] = []
+        """The events of a thought that may be the one of the last message."""
 
     def feed(self, event: RunEvent) -> list[RunEvent]:
         """Return the events that replace an event."""
+        message = self._last
+        held = self._held
+        if held:
+            index = held[0].output_index
+            if isinstance(event, ItemEvent) and event.output_index == index:
+                if not isinstance(event, ItemDone):
+                    held.append(event)
+                    return []
+                if message and message.tell_apart(event.item):
+                    self._held = []
+                    self._indexes[index] = message.thought_index or 0
+                    return self._feed(event)
+            self._held = []
+            return [shown for each in [*held, event] for shown in self._feed(each)]
+        may_be_told = message is not None and message.may_be_told_apart
+        if may_be_told and isinstance(event, ItemAdded) and is_reasoning(event.item):
+            self._held = [event]
+            return []
+        return self._feed(event)
+
+    def _feed(self, event: RunEvent) -> list[RunEvent]:
+        """Return the events that replace an event, which does not wait."""
         if isinstance(event, ResponseDone):
             messages = self._messages.values()
             return [*chain.from_iterable(each.read_rest() for each in messages), event]
@@ -14841,10 +15151,13 @@ class TaggedThoughts:
                 return []
             case ItemAdded():
                 begun: list[RunEvent] = []
-                for earlier in self._newest:
-                    if earlier.text.is_unread:  # it came before this item
-                        begun += earlier.begin_text()
-                self._newest = []
+                # Messages without words came before this item; but servers announce one
+                # before they know that the model thinks.
+                if not is_reasoning(event.item):
+                    for earlier in self._newest:
+                        if earlier.text.is_unread:
+                            begun += earlier.begin_text()
+                    self._newest = []
                 own_index = self._index_of(event.output_index)
                 return [*begun, event._replace(output_index=own_index)]
             case TextDelta(kind="text") if message:
@@ -14868,6 +15181,9 @@ class TaggedThoughts:
                 items.append((self._index_of(index), item))
                 continue
             thought, answer = self._split(item)
+            thought = thought or message.ended_thought
+            if message.is_told_apart:  # it is an item of its own
+                thought = None
             if thought and message.thought_index is not None:
                 items.append((message.thought_index, thought))
             if answer and message.text_index is not None:
@@ -14879,6 +15195,7 @@ class TaggedThoughts:
             event.item, self._tags, self._free_indexes, keeps=self._keeps_thoughts
         )
         self._messages[event.output_index] = message
+        self._last = message
         self._newest.append(message)
         return message
 
@@ -14968,8 +15285,8 @@ class Limits(NamedTuple):
     set_waiting: Callable[[bool], object] = ignore_report
     """Called with true when the server is waited for or speaks, else with false."""
     count_response: Callable[[Sequence[Usage], Sequence[Item]], str] = lambda *_: ""
-    """Counts the usages of the run so far and the output of each response; returns why
-    the run ends although tools are called, or nothing."""
+    """Counts the usages of the run so far and the output of each response, none of one
+    that is sent again; returns why the run ends although tools are called, or nothing."""
     flex_falls_back: bool = False
     """Whether the standard tier, which costs twice as much, may answer where the flex
     tier has no capacity."""
@@ -16087,6 +16404,9 @@ class Attempts:
             status, wait = next_attempt.prepare(attempt)
             if status is None or not self._server.deadlines.allow(wait):
                 break
+            # Its server bills what it wrote, and may report no usage of it.
+            if attempt.response.event_count:
+                limits.count_response(self._usages, ())
             if attempt.has_shown:
                 for event in attempt.response.give_up():
                     yield event
@@ -16217,7 +16537,8 @@ class _NextAttempt:
             return (self._repair(sent, tried) if tried else None), 0.0
         self._retries += 1
         seconds = f"{wait:.0f} s" if wait >= 1 else "a moment"
-        message = f"{failure_status(failure)} Trying again in {seconds}."
+        # How long it takes comes first: a phone shows about 40 characters.
+        message = f"Trying again in {seconds}. {failure_status(failure)}"
         return Status(message, is_retry=True), wait
 
     def _repair(self, sent: SentRequest, tried: TriedRepair) -> Status:
@@ -17066,6 +17387,15 @@ def status_chunk(text: str) -> Chunk:
     return host_event("status", status)
 
 
+def warning_chunk(text: str) -> Chunk:
+    """Return a message that the page shows in its corner for some seconds.
+
+    Nothing stores it, so it only repeats what stays above the answer.
+    """
+    shown: Chunk = {"type": "warning", "content": _without_code_marks(text)}
+    return host_event("notification", shown)
+
+
 def _without_code_marks(text: str) -> str:
     """Return a message without backticks, which the page shows as they are here.
 
@@ -17354,7 +17684,7 @@ def explain_ending(ended: RunDone, earlier: Iterable[Item] = ()) -> Ending:
         is_message = item_type(item) == "message" and not is_commentary(item)
         if is_message and message_text(item).strip():
             return ending
-        if has_image(item) or is_code(item):
+        if shows_image(item) or is_code(item):
             return ending
     if ending.kind == "completed":
         if ended.limit:
@@ -17586,9 +17916,12 @@ _MARKS_OF_HOST = re.compile(r"[\\\[\]${]")
 """The host draws a formula of `\\[x\\]` and `$x$`, and a file of `{{HTML_FILE_ID_1a}}`."""
 
 
-def as_plain_markdown(name: str) -> str:
-    """Return the name of a file or a page as Markdown that shows it, and draws nothing."""
-    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name))
+def as_plain_markdown(name: str, kept: str = "") -> str:
+    """Return the name of a file or a page as Markdown that shows it, and draws nothing.
+
+    Of a longer text the `kept` characters stay: its lines.
+    """
+    escaped = _MARKS_OF_HOST.sub(_as_entity, with_escapes(name, kept))
     return _MARKS_OF_MARKDOWN.sub(r"\\\g<0>", escaped)
 
 
@@ -17805,10 +18138,19 @@ class HoldbackBuffer:
         """Hold back what follows the end that is found."""
         self._find_end = find_end
         self._held = ""
+        self._unread = 0
+        """How many characters of it came since the end was looked for."""
 
     def feed(self, text: str) -> str:
         """Return the text that can be shown now."""
-        text = self._held + text
+        self._held += text
+        self._unread += len(text)
+        # All that is held is read again. Of much, a few letters more would cost a
+        # millisecond each.
+        if _SHARE_OF_HELD * self._unread < len(self._held):
+            return ""
+        self._unread = 0
+        text = self._held
         end = self._find_end(text)
         self._held = text[end:]
         return text[:end]
@@ -17817,7 +18159,12 @@ class HoldbackBuffer:
         """Return the text that was held back, at the end of the text."""
         rest = self._held
         self._held = ""
+        self._unread = 0
         return rest
+
+
+_SHARE_OF_HELD = 32
+"""After one of so many parts the end is looked for again."""
 
 
 def strip_tracking(text: str) -> str:
@@ -17828,10 +18175,10 @@ def strip_tracking(text: str) -> str:
 
 
 class _GrowingPart:
-    """The part of an item that grows, by its index, and what is held back of it."""
+    """The part of an item that grows, and what is held back of it."""
 
-    def __init__(self, part: int) -> None:
-        self.part = part
+    def __init__(self, place: TextPlace) -> None:
+        self.place = place
         self.buffer = HoldbackBuffer(_length_before_link)
         self.last_number = ""
         """The number that its text ends with so far, as it was put in; empty if it ends
@@ -17883,9 +18230,12 @@ class Citations:
                 index = event.output_index
                 growing = self._growing.get(index)
                 before = ""
-                if growing is None or growing.part != event.part:
+                place = (event.kind, event.part)
+                if growing is None or growing.place != place:
                     before = self._take_held(index)  # the rest of an earlier part
-                    growing = _GrowingPart(event.part)
+                    if growing and growing.place[0] != event.kind:
+                        before += "\n\n"  # as in `parts_with_gaps`
+                    growing = _GrowingPart(place)
                     self._growing[index] = growing
                 certain = growing.buffer.feed(event.text)
                 text = before + self._number_links(growing, certain)
@@ -17934,7 +18284,9 @@ class Citations:
         content = ended.item.get("content")
         parts = [{"text": content}] if isinstance(content, str) else content
         self._cited = {}
-        text = "".join(self._shown_part(part) for part in content_parts(parts))
+        text = "".join(
+            gap + self._shown_part(part) for part, _, gap in parts_with_gaps(parts)
+        )
         text = without_cards(text)  # of two parts, each of which has half a card
         linked = link_files(text, ended.card)
         return linked + self._addresses(linked, is_quoted=is_commentary(ended.item))
@@ -18147,8 +18499,14 @@ def _key(annotation: Item) -> str:
 
 
 def _is_position(value: object) -> TypeGuard[int]:
-    """Say whether this can be a place in a text; some servers write -1 for none."""
-    return isinstance(value, int) and value >= 0
+    """Say whether this can be a place in a text; some servers write -1 for none.
+
+    Python looks for nothing at a place above 2**63.
+    """
+    return isinstance(value, int) and 0 <= value < _NO_PLACE
+
+
+_NO_PLACE = 2**53
 
 
 def _stated_range(annotation: Item) -> tuple[Any, Any]:
@@ -18273,8 +18631,8 @@ def chat_annotations(item: Item, before: int) -> list[Item]:
     `before` is where the message begins in it, counted without tracking parameters.
     """
     annotations: list[Item] = []
-    for part in content_parts(item.get("content")):
-        text = part_text(part)
+    for part, text, gap in parts_with_gaps(item.get("content")):
+        before += len(gap)
         find_position = _position_finder(text)
         for annotation in _annotations_of(part):
             if annotation.get("type") != "url_citation":
@@ -18434,20 +18792,22 @@ class ChunkRenderer:
                 self._commentary[event.output_index] = event.item
             case TextDelta(kind="text" | "refusal"):
                 index = event.output_index
+                if event.kind == "refusal" and index not in self._refusals:
+                    yield from self._show_held(index)
+                    self._refusals.add(index)
                 held = self._held.setdefault(
                     index, HoldbackBuffer(length_before_tracking)
                 )
                 shown = strip_tracking(held.feed(event.text))
-                if event.kind == "refusal":
-                    self._refusals.add(index)
                 if index in self._commentary:
                     yield from self._think(event, shown)
                 else:
                     kind = "refusal" if self._refuses_format(index) else "text"
-                    yield from self._add_text(self._gap(kind, index) + shown, index)
+                    gap = self._gap(kind, (index, event.kind))
+                    yield from self._add_text(gap + shown, index)
             case TextDelta(kind="summary" | "reasoning"):
                 yield from self._think(event, event.text)
-            case ItemDone() if has_image(event.item):
+            case ItemDone() if shows_image(event.item):
                 yield self.chunk({"images": [_chat_image(event.item)]})
             case ItemDone() if item_type(event.item) == "message":
                 yield from self._end_message(event)
@@ -18655,12 +19015,13 @@ def _chat_message(ended: RunDone, *, has_format: bool) -> dict[str, Any]:
     for item in ended.output:
         is_step = is_commentary(item) and id(item) not in answer_ids
         if is_step or is_reasoning(item):
-            thoughts += [text for _, text in item_texts(item) if text]
+            # A thought may come as two kinds of text with the same words.
+            thoughts += dict.fromkeys(text for _, text in item_texts(item) if text)
     optional = {
         "refusal": _GAP.join(refusals),
         "reasoning_content": strip_tracking(_GAP.join(thoughts)),
         "annotations": annotations,
-        "images": [_chat_image(item) for item in ended.output if has_image(item)],
+        "images": [_chat_image(item) for item in ended.output if shows_image(item)],
         "tool_calls": [chat_tool_call(call) for call in open_calls(ended.output)],
     }
     filled = {name: value for name, value in optional.items() if value}
@@ -18705,6 +19066,8 @@ class AnswerFigures(NamedTuple):
     """What those are about that no one should miss."""
     failed_attempts: int = 0
     """How often the request was sent in vain, if it was sent again; else 0."""
+    is_stopped: bool = False
+    """By a person, which is no failure."""
 
 
 def closing_line(figures: AnswerFigures) -> str:
@@ -18717,6 +19080,8 @@ def closing_line(figures: AnswerFigures) -> str:
         parts = [f"Failed after {plural(figures.failed_attempts, 'attempt')}"]
     else:
         word = "Failed after" if figures.is_failure else "Finished in"
+        if figures.is_stopped:
+            word = "Stopped after"
         parts = [f"{word} {_duration(figures.seconds)}", *figures.note_subjects]
     if report.cost is not None:
         parts.append(describe_cost(report.cost))
@@ -18776,8 +19141,8 @@ def code_host_item(item: JsonObject) -> Item:
     """Return code and its output as the host's own item."""
     return {
         "type": CODE_CARD,
-        "id": item.get("id"),
-        "status": item.get("status") or "completed",
+        "id": as_text(item.get("id")) or None,
+        "status": as_text(item.get("status")) or "completed",
         "lang": "python",
         "code": replay_code(item, code_output(item)),
     }
@@ -18942,8 +19307,10 @@ def _shown_parts(
 def _shown_thoughts(output: Sequence[Item], place: int) -> Iterator[str]:
     """Yield the summaries of the reasoning in front of a place, the nearest first."""
     for item in reversed(output[max(0, place - _SEARCHED) : place]):
-        parts = content_parts(item.get("summary")) if is_reasoning(item) else []
-        if len(parts) == 1 and isinstance(parts[0].get("text"), str):
+        # A summary is shown as one part. Whoever owns the chat can write any number, and
+        # each row of a kept item looks here.
+        parts = as_list(item.get("summary")) if is_reasoning(item) else []
+        if len(parts) == 1 and isinstance(value_at(parts[0], "text"), str):
             yield parts[0]["text"]
 
 
@@ -19107,6 +19474,10 @@ class OutputItems:
     def has_open_calls(self) -> bool:
         """Whether a call has no output yet."""
         return bool(self._open_calls)
+
+    def has_open_call(self, call_id: str) -> bool:
+        """Say whether this call has no output yet."""
+        return call_id in self._open_calls
 
     def begin(self, item: Item) -> Chunk:
         """Return the event of a new item at the last place."""
@@ -19663,7 +20034,9 @@ class NativeRenderer:
             )
             lines.append(closing_chunk(self.last_line(figures), metadata))
         if self.advice:
-            lines.append(status_chunk(self.advice))
+            # The line is above the answer, where the reader of the end of a long one does
+            # not see it. It stays; the warning only lasts for some seconds.
+            lines += [warning_chunk(self.advice), status_chunk(self.advice)]
         # In no native event: Open WebUI ignores `response.incomplete` with its usage, and
         # a `response.completed` would replace all items (utils/response.py:714). In the
         # chunk of the last line, because it sends each chunk to the page.
@@ -21923,12 +22296,71 @@ def _mcp_call_host_item(item: Item, status: str) -> Item:
     return {**call, "id": f"fc_{call['call_id']}", "status": status}
 
 
+class _ShellHostItem(_HostedItem):
+    """Commands in OpenAI's shell, as a call; what they printed is another item.
+
+    Without an output it is broken off at the end of the run, as any other call.
+    """
+
+    def render(self, event: RunEvent) -> Chunks:
+        match event:
+            case ItemAdded():
+                yield self._output.begin(_shell_host_item(event.item))
+            case ItemDone():
+                card = _shell_host_item(event.item)
+                yield self._output.end(self._host_index, card)
+
+
+def _shell_host_item(item: Item) -> Item:
+    call_id = _shell_call_id(item)
+    commands = as_list(as_mapping(item.get("action")).get("commands"))
+    return {
+        "type": "function_call",
+        "id": f"fc_{call_id}",
+        "call_id": call_id,
+        "name": "shell",
+        "arguments": json_text({"commands": [*filter(as_text, commands)]}),
+        "status": "completed",
+    }
+
+
+def _shell_call_id(item: Item) -> str:
+    """Return an id that no call of a function has."""
+    return f"shell_{as_text(item.get('call_id'))}"
+
+
+class _ShellOutputHostItem(_HostedItem):
+    """What the commands of an earlier item printed, and how they ended."""
+
+    def render(self, event: RunEvent) -> Chunks:
+        if not isinstance(event, ItemDone):
+            return
+        call_id = _shell_call_id(event.item)
+        if not self._output.has_open_call(call_id):
+            return
+        texts: list[str] = []
+        failures: list[str] = []
+        for row in content_parts(event.item.get("output")):
+            outcome = as_mapping(row.get("outcome"))
+            if outcome.get("type") == "timeout":
+                failures.append("The commands took too long.")
+            elif outcome.get("exit_code"):
+                failures.append(f"Exit code: {outcome['exit_code']}")
+            texts += [as_text(row.get("stdout")), as_text(row.get("stderr"))]
+        text = "\n".join(filter(None, [*texts, *failures]))
+        output = {"call_id": call_id, "output": text}
+        answer = ToolOutput(event.output_index, output, failed=bool(failures))
+        yield from self._output.answer(answer)
+
+
 HOSTED_CARDS: Mapping[str, type[_HostedItem]] = {
     "web_search_call": _SearchHostItem,
     "file_search_call": _SearchHostItem,
     "mcp_call": _McpCallHostItem,
     "code_interpreter_call": _CodeHostItem,
     "image_generation_call": _ImageHostItem,
+    "shell_call": _ShellHostItem,
+    "shell_call_output": _ShellOutputHostItem,
 }
 
 
@@ -23603,6 +24035,10 @@ class Recorder:
         """The ids of calls that have waited for a record and have no output yet."""
         self._plain: dict[int, list[Item]] = {}
         """Plain reasoning since the last record, by output index."""
+        self._unsealed: set[int] = set()
+        """The output indexes of reasoning that ended without what the model can read."""
+        self._followed: set[int] = set()
+        """The output indexes of reasoning that was not sealed when a text followed."""
         self._marks_next = False
         """Whether the next message needs a record though nothing waits for one: after a
         message, because the host joins the texts of neighbors (utils/misc.py:408), and
@@ -23631,6 +24067,7 @@ class Recorder:
                 self._messages[event.output_index] = event.item
             case TextDelta() if event.output_index in self._messages:
                 item = self._messages.pop(event.output_index)
+                self._followed |= self._unsealed
                 yield from self._begin(event.output_index, item, event.kind)
             case ItemDone() if event.output_index in self._commentary:
                 yield from self._add_commentary(event)
@@ -23650,12 +24087,18 @@ class Recorder:
                 yield NewRecord(emptied, event.output_index)
             case HiddenMessage():
                 self._wait(event.output_index, [_stored_message(event.item)])
-            case ItemDone() if has_plain_reasoning(event.item):
-                self._plain[event.output_index] = replay_items(event.item)
+            case ItemDone(index, item) if _is_unsealed(item):
+                self._unsealed.add(index)
+                if has_plain_reasoning(item):
+                    self._plain[index] = replay_items(item)
+            case ItemDone(index, item) if (
+                is_reasoning(item) and index in self._followed
+            ):
+                return  # sealed last: after the text it has no place in later turns
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
+                self._plain.pop(event.output_index, None)
                 if event.item == GIVEN_UP:
-                    self._plain.pop(event.output_index, None)
                     # The next attempt may have another item in the place of a thought.
                     self._ended.discard(event.output_index)
             case ToolOutput():
@@ -23834,6 +24277,12 @@ class Recorder:
             message_id=self._scope.message_id,
             origin=self._scope.origin,
         )
+
+
+def _is_unsealed(item: Item) -> bool:
+    """Say whether a thought has ended without what its model can read."""
+    is_thought = is_reasoning(item) and item != GIVEN_UP
+    return is_thought and not has_encrypted_reasoning(item)
 
 
 def _is_placeholder(item: Item) -> bool:
@@ -24690,12 +25139,13 @@ def fault_advice(fault: SettingFault, shell: Shell) -> str:
 
 def error_message(error: ResponsesError, shell: Shell) -> str:
     """Return the message of an error, with what an administrator can do."""
-    return f"{error} {fault_advice(error.fault, shell)}".strip()
+    return hide_keys(f"{error} {fault_advice(error.fault, shell)}".strip())
 
 
 def advised_ending(ending: Ending, shell: Shell) -> Ending:
     """Return an ending whose message says what an administrator can do."""
-    message = f"{ending.message} {fault_advice(ending.fault, shell)}".strip()
+    advice = fault_advice(ending.fault, shell)
+    message = hide_keys(f"{ending.message} {advice}".strip())
     return ending._replace(message=message, fault=NO_FAULT)
 
 
@@ -24950,6 +25400,19 @@ def json_mistake(text: str) -> str:
     return ""
 
 
+_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return the message about a key that an entry cannot have.
+
+    It is named only if it has nothing but letters: a secret may be in its place, and
+    users read why no answer comes.
+    """
+    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+    return f"the key {named}is unknown (known keys: {', '.join(known)})"
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -24961,8 +25424,7 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     key = str(mistake["loc"][0])[:_MAX_QUOTED]
     match mistake["type"]:
         case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
+            return unknown_key(key, form.model_fields)
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
@@ -25684,8 +26146,13 @@ class RunMetadata(NamedTuple):
             rounds=self.rounds,
             tool_calls=self.tool_calls,
         )
-        is_failure = self.ending != "completed"
-        return AnswerFigures(self.latency, is_failure, usage, report)
+        return AnswerFigures(
+            self.latency,
+            is_failure=self.ending not in ("completed", "cancelled"),
+            is_stopped=self.ending == "cancelled",
+            usage=usage,
+            report=report,
+        )
 
     def wire(self) -> dict[str, Any]:
         """Return the JSON object that is shown and stored."""
@@ -27745,7 +28212,7 @@ def has_fields_of(sent: ResponsesRequest, other: ResponsesRequest) -> bool:
 def known_repairs(
     memory: RepairMemory, endpoint: Endpoint, model: str, user_id: str
 ) -> tuple[Repair, ...]:
-    """Return what requests to a model need, by earlier refusals.
+    """Return what requests to a model need: by earlier refusals, and without any.
 
     Many bridges to Chat Completions take an image in the result of a tool for text: they
     refuse nothing, the model sees nothing, and a photo takes a million tokens
@@ -28437,9 +28904,8 @@ def _read_override(model_id: str, row: object) -> ResolvedModel:
         raise _entry_error(model_id, "is not a JSON object")
     for key, value in row.items():
         if key not in _OVERRIDE_FORMS:
-            known = ", ".join(_OVERRIDE_FORMS)
-            what = f"has the unknown key `{str(key)[:40]}` (known keys: {known})"
-            raise _entry_error(model_id, what)
+            mistake = unknown_key(str(key), _OVERRIDE_FORMS)
+            raise _entry_error(model_id, f"has a mistake: {mistake}")
         if not matches_schema({key: value}, _OVERRIDE_FORMS):
             raise _entry_error(model_id, f"has a wrong value for `{key}`")
     facts = dict(row)
@@ -28934,8 +29400,11 @@ class Valves(SharedValves):
         return "user" if value in ("id", "email") else value
 
     def model_names(self) -> list[str]:
-        """Return the entries of MODEL_ID; no name of a model has a semicolon."""
-        return comma_list(self.MODEL_ID.replace(";", ","))
+        """Return the entries of MODEL_ID; no name of a model has a semicolon.
+
+        Everybody sees the list of models: a key that was pasted here is none.
+        """
+        return comma_list(hide_keys(self.MODEL_ID.replace(";", ",")))
 
     def effective_key(self) -> str:
         """Return the key to use; empty if there is none.
@@ -32870,6 +33339,17 @@ _CITED = (
 """Builtin tools whose results name sources, as in the host."""
 
 
+def _undrawn(source: dict[str, Any]) -> dict[str, Any]:
+    """Return a source whose texts show what is in them, and draw nothing.
+
+    The page shows a source that is opened as Markdown: an image in a page of the web
+    would be loaded from there.
+    """
+    texts = as_list(source.get("document"))
+    shown = [as_plain_markdown(as_text(text), kept="\n\t") for text in texts]
+    return {**source, "document": shown}
+
+
 _ERROR_PREFIXES = ("error:", "exception:", "traceback", "http error!")
 """The beginnings of results that the host marks as failed, in lower case."""
 
@@ -33074,6 +33554,8 @@ class HostTools:
         if text and name in _CITED and host.is_builtin(name) and may_cite:
             tool_id = str(tool.get("tool_id") or "")
             sources = citation_sources(name, params, text, tool_id)
+            if name == "fetch_url":
+                sources = [_undrawn(source) for source in sources]
         store = partial(store_tool_image, host, user)
         output, card = await split_result_files(
             files, text, store, user, has_row=self._user.has_row
@@ -34061,7 +34543,7 @@ async def notices_of(prepared: Prepared) -> list[str]:
     for error in errors:
         call.log.warn(error)
     if call.caller.is_admin:
-        notices += reversed(errors)
+        notices += map(hide_keys, reversed(errors))
     return [notice for notice in notices if notice]
 
 
@@ -34486,7 +34968,8 @@ class _RunCounts:
         self._containers = set[str]()
         """The ids of the containers of code that were counted."""
         self._bytes: int | None = 0
-        """The text received of the current response; None between two responses."""
+        """The text received of the current response, 1 once it makes anything else; None
+        between two responses."""
         self._tool_bytes = 0
         """Those that tools returned to the current response."""
         self._hosted: dict[int, Item] = {}
@@ -34499,12 +34982,9 @@ class _RunCounts:
             return self.add(usages, output) or limits.count_response(usages, output)
 
         def wait(is_waiting: bool) -> None:
-            if is_waiting:  # the input of a response is billed from here on
-                self._bytes = self._bytes or 0
-            elif not self._bytes:
-                # Nothing came of it. What one of OpenAI's tools has begun is shown, and
-                # what was shown is counted before anything else takes the time.
-                self._bytes = None
+            # The input of a response is billed while it is waited for. What came of it is
+            # counted before anything else takes the time.
+            self._bytes = (self._bytes or 0) if is_waiting else None
             limits.set_waiting(is_waiting)
 
         return limits._replace(count_response=spent, set_waiting=wait)
@@ -34517,8 +34997,8 @@ class _RunCounts:
         """
         new = list(usages[self._counted :])
         self._counted = len(usages)
-        if self._bytes or self._hosted:
-            estimate = self._estimate(self._bytes or 0)
+        if self._bytes:
+            estimate = self._estimate(self._bytes)
             if new:
                 last = new.pop()
                 estimate = last._replace(
@@ -34581,7 +35061,7 @@ class _RunCounts:
             case TextDelta():
                 self._bytes = (self._bytes or 0) + _byte_length(event.text)
             case ItemAdded() if maker_of(event.item).type:
-                self._bytes = self._bytes or 0
+                self._bytes = self._bytes or 1
                 # A search, and a container, cost from their beginning; a picture once
                 # something of it is there.
                 if not is_image_call(event.item):
@@ -34593,11 +35073,11 @@ class _RunCounts:
                         drawing = {**tool, **drawing}  # its quality and size
                 self._hosted.setdefault(event.output_index, drawing)
             case ItemDone() if maker_of(event.item).type:
-                self._bytes = self._bytes or 0
+                self._bytes = self._bytes or 1
                 self._hosted[event.output_index] = event.item
             case ItemAdded() if not is_call(event.item):
-                # It begins to think. A call may be shown after its response.
-                self._bytes = self._bytes or 0
+                # It begins to think, maybe unseen. A call may be shown after its response.
+                self._bytes = self._bytes or 1
             case ToolOutput():
                 self._tool_bytes += _count_bytes(event.item.get("output"))
 
@@ -35463,8 +35943,9 @@ CHECK_COMMAND = "/check"
 """What an administrator sends; from others it goes to the model."""
 _USAGE_COMMAND = "/usage"
 _NO_RULES = (
-    f"{NO_USAGE_HEADING}because no rules are set. An administrator can set them "
-    "in USER_LIMITS_JSON of the filter OpenAI Responses Administration (docs/limits.md)."
+    f"{NO_USAGE_HEADING}because the filter OpenAI Responses Administration is not "
+    "installed, or its USER_LIMITS_JSON is empty. An administrator can change that "
+    "(docs/limits.md)."
 )
 _CHECK_TITLE = '{"title": "Setup check"}'
 """In the form that the host reads."""

@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.10.0
+version: 1.11.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -1138,7 +1138,8 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
     was meant: then only the item or the tool is certain. Zod 3 names their places from
     the body on, Zod 4 from the place of the outer issue on.
     """
-    place = [*outer, *as_list(issue.get("path"))]
+    # Each issue inside gets the keys: a server may list any number of both.
+    place = [*outer, *as_list(issue.get("path"))][:_MAX_KEYS]
     forms = [(rows, place) for rows in as_list(issue.get("errors"))]
     for form in as_list(issue.get("unionErrors")):
         forms.append((as_mapping(form).get("issues"), []))
@@ -1148,6 +1149,10 @@ def _find_place(issue: JsonObject, outer: Sequence[object]) -> Sequence[object]:
             if len(inner) > len(place) and inner[0] in ("input", "tools"):
                 return inner[:2]
     return place
+
+
+_MAX_KEYS = 100
+"""Of a place; those of a request have about ten."""
 
 
 def _join_place(keys: Iterable[object]) -> str:
@@ -1547,6 +1552,19 @@ def json_mistake(text: str) -> str:
     return ""
 
 
+_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return the message about a key that an entry cannot have.
+
+    It is named only if it has nothing but letters: a secret may be in its place, and
+    users read why no answer comes.
+    """
+    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+    return f"the key {named}is unknown (known keys: {', '.join(known)})"
+
+
 def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     """Return what is wrong with an entry of a JSON list; its values are not quoted.
 
@@ -1558,8 +1576,7 @@ def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
     key = str(mistake["loc"][0])[:_MAX_QUOTED]
     match mistake["type"]:
         case "extra_forbidden":
-            known = ", ".join(form.model_fields)
-            return f"the key `{key}` is unknown (known keys: {known})"
+            return unknown_key(key, form.model_fields)
         case "missing":
             return f"`{key}` is missing"
         case "literal_error":
@@ -1638,6 +1655,17 @@ class ChildProcess:
             if self._process.returncode is None:
                 with suppress(ProcessLookupError, PermissionError):
                     os.killpg(self.pid, signal.SIGKILL)
+
+    def lower_share(self) -> None:
+        """Give its session a third of the share of others, unless it has ended.
+
+        Raises BlockingIOError if the kernel takes no change now.
+        """
+        with self._reaping:
+            if self._process.returncode is None:
+                # Some kernels have no such file.
+                with suppress(FileNotFoundError, ProcessLookupError, PermissionError):
+                    Path(f"/proc/{self.pid}/autogroup").write_text("5")
 
     def close(self) -> None:
         """Close the pipes."""
@@ -1840,6 +1868,9 @@ _HELD_ENTRIES = (b"lock:", b"tfd:")
 """Of an open file in `/proc`: its locks, and what an epoll watches."""
 _MAX_HELD_ENTRIES = 1_000
 """No program needs so many; nothing else limits the locks."""
+_FILES_SHARE = 20
+"""Open files are not read for more than a part of this size of the time: code could keep
+half a core of the server busy with 2,000 of them."""
 
 
 class _BubblewrapProcess:
@@ -1852,6 +1883,10 @@ class _BubblewrapProcess:
         self._info = b""
         self._first_descriptor: int | None = None
         self._opening = Lock()  # a thread measures while the run may be ended
+        self._files_bytes = 0
+        """What its open files held when they were last read."""
+        self._files_due = 0.0
+        """When they are read again."""
         os.set_blocking(info_pipe, False)
 
     def measure_memory(self) -> int:
@@ -1862,7 +1897,13 @@ class _BubblewrapProcess:
         with suppress(FileNotFoundError, ProcessLookupError, BlockingIOError):
             first = self._open_first_process()
             if not os.path.samestat(os.stat("root", dir_fd=first), os.stat("/")):
-                return _measure_root(f"/proc/self/fd/{first}/root")
+                root = f"/proc/self/fd/{first}/root"
+                began = time.monotonic()
+                if began >= self._files_due:
+                    self._files_bytes = _measure_open_files(root)
+                    ended = time.monotonic()
+                    self._files_due = ended + _FILES_SHARE * (ended - began)
+                return self._files_bytes + _measure_root(root)
         return 0  # not begun, or over
 
     async def kill(self) -> None:
@@ -1895,32 +1936,46 @@ class _BubblewrapProcess:
 def _measure_root(root: str) -> int:
     """Return the bytes that processes and files below the root of a sandbox hold.
 
-    Raises PermissionError if the kernel does not let us look.
+    Without what open files hold. Raises PermissionError if the kernel does not let us
+    look.
     """
-    size = entries = 0
-    buffers: set[str] = set()
-    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+    size = 0
+    for threads in _list_threads(root):
         memory = 0
-        threads: list[str] = []
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
-            threads = os.listdir(f"{root}/proc/{number}/task")
-        for thread in threads:
-            folder = f"{root}/proc/{number}/task/{thread}"
-            # All threads have the same memory, but the first may have ended, and each
-            # may have open files of its own.
+        for folder in threads:
+            # All threads have the same memory, but the first may have ended.
             with _unless_it_ended(folder):
                 memory = memory or _read_memory(folder)
-                entries += _read_open_files(folder, buffers)
-            if entries > _MAX_HELD_ENTRIES:
-                return sys.maxsize
         size += memory
-    size += sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
-    size += entries * _HELD_ENTRY_BYTES
     for name in WRITABLE_FOLDERS:  # what files need in addition to their content
         with suppress(FileNotFoundError):
             filesystem = os.statvfs(f"{root}{name}")
             size += (filesystem.f_files - filesystem.f_ffree) * _INODE_BYTES
     return size
+
+
+def _measure_open_files(root: str) -> int:
+    """Return the bytes that the kernel keeps for open files of a sandbox."""
+    entries = 0
+    buffers: set[str] = set()
+    for threads in _list_threads(root):
+        for folder in threads:  # each may have open files of its own
+            with _unless_it_ended(folder):
+                entries += _read_open_files(folder, buffers)
+            if entries > _MAX_HELD_ENTRIES:
+                return sys.maxsize
+    size = sum(_BUFFER_BYTES[name.partition(":[")[0]] for name in buffers)
+    return size + entries * _HELD_ENTRY_BYTES
+
+
+def _list_threads(root: str) -> Iterator[list[str]]:
+    """Yield the folders of each process's threads."""
+    for number in filter(str.isdigit, os.listdir(f"{root}/proc")):
+        tasks = f"{root}/proc/{number}/task"
+        threads: list[str] = []
+        with suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+            threads = os.listdir(tasks)
+        yield [f"{tasks}/{thread}" for thread in threads]
 
 
 @contextmanager
@@ -1982,7 +2037,7 @@ def _read_open_files(folder: str, buffers: set[str]) -> int:
 
 _ISOLATION_OPTIONS = (
     "--unshare-user --unshare-all --disable-userns --as-pid-1 --die-with-parent "
-    "--new-session --clearenv --cap-drop ALL --hostname sandbox --proc /proc "
+    "--clearenv --cap-drop ALL --hostname sandbox --proc /proc "
     "--ro-bind /dev/null /proc/cmdline "
     "--symlink /proc/self/fd /dev/fd --symlink /tmp /dev/shm"
 )
@@ -2047,6 +2102,7 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
+            await _let_others_first(process)
             return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
@@ -2058,6 +2114,7 @@ class BubblewrapBackend:
             yield from ("--tmpfs", _HOST_DISKS, "--remount-ro", _HOST_DISKS)
         if os.path.exists(_HOST_LOCKS):
             yield from ("--ro-bind", "/dev/null", _HOST_LOCKS)
+        yield from ("--remount-ro", "/proc")
         for name in _READ_ONLY_PATHS:
             yield from ("--ro-bind-try", name, name)
         yield from _folder_options(_LIBRARY_FOLDERS)
@@ -2131,6 +2188,23 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
+_SHARE_TRIES = 3
+_SHARE_PAUSE_SECONDS = 0.1
+
+
+async def _let_others_first(process: ChildProcess) -> None:
+    """Give the session of a run a third of the share of the processors that others have.
+
+    Linux divides them among sessions (sched(7), autogroups), however nice their
+    processes are. It takes such a change of users ten times a second.
+    """
+    for _ in range(_SHARE_TRIES):
+        with suppress(BlockingIOError):
+            process.lower_share()
+            return
+        await asyncio.sleep(_SHARE_PAUSE_SECONDS)
+
+
 _limiting = Lock()
 
 
@@ -2201,6 +2275,8 @@ _REFUSED_CALLS = {
     "io_uring_setup": (425, 425),  # its calls are not filtered either
     "landlock_create_ruleset": (444, 444),
     "memfd_secret": (447, 447),
+    # A share of the processors as large as that of the server.
+    "setsid": (112, 157),
     # Other processes, keys of no namespace, the log and the disks of the host.
     "ptrace": (101, 117),
     "syslog": (103, 116),
@@ -2229,9 +2305,24 @@ _REFUSED_ARGUMENTS = {
     # RLIMIT_CORE, which `_dropping_crashes` has set.
     "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
     "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
+    # POSIX_FADV_DONTNEED, RWF_DONTCACHE: the next read of a file is one of the disk.
+    "fadvise64": ((221, 223), 3, ((_WHOLE_WORD, 4),)),
+    "preadv2": ((327, 286), 5, ((0x80, 0x80),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits
 that are compared with which value."""
+_DIRECT = (0x4000, 0x10000)
+"""O_DIRECT of each machine, with which each read of a file of the host is one of its disk:
+in a loop, a write of the server took 800 times as long."""
+_DIRECT_CALLS = {
+    "open": ((2, None), 1, None),
+    "openat": ((257, 56), 2, None),
+    "fcntl": ((72, 25), 2, 4),  # F_SETFL
+}
+"""Calls that are refused with this flag: the numbers, in which argument it is, and the
+value of the argument in front of it, if that counts."""
+_OPENAT2 = 437
+"""Not there, on both machines: a filter cannot read its flags."""
 _SOCKETPAIR = (53, 199)
 """Refused unless it is of AF_UNIX: asyncio needs one, and its buffers are counted."""
 _FIRST_UNKNOWN_CALL = 463
@@ -2274,6 +2365,7 @@ def _build_seccomp_filter(machine: str) -> bytes:
         _encode_instruction(_LOAD, _CALL_NUMBER),
         _encode_instruction(_IF_AT_LEAST, _X32_CALL_BIT, skip_unless=1),
         refuse,
+        _encode_instruction(_IF_EQUAL, _OPENAT2, skip_if=1),
         _encode_instruction(_IF_AT_LEAST, _FIRST_UNKNOWN_CALL, skip_unless=1),
         _encode_instruction(_RETURN, _NOT_THERE),
     ]
@@ -2281,13 +2373,29 @@ def _build_seccomp_filter(machine: str) -> bytes:
         number = numbers[column]
         if number is not None:
             steps += [_encode_instruction(_IF_EQUAL, number, skip_unless=1), refuse]
+    for numbers, argument, command in _DIRECT_CALLS.values():
+        number = numbers[column]
+        if number is None:
+            continue
+        checks = [
+            *_load_argument(argument, _DIRECT[column]),
+            _encode_instruction(_IF_EQUAL, _DIRECT[column], skip_unless=1),
+            refuse,
+        ]
+        if command is not None:
+            checks = [
+                *_load_argument(argument - 1, _WHOLE_WORD),
+                _encode_instruction(_IF_EQUAL, command, skip_unless=len(checks)),
+                *checks,
+            ]
+        checks.append(_encode_instruction(_LOAD, _CALL_NUMBER))
+        steps.append(_encode_instruction(_IF_EQUAL, number, skip_unless=len(checks)))
+        steps += checks
     for call_numbers, argument, values in _REFUSED_ARGUMENTS.values():
-        place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
         checks = []
         for bits, value in values:
             checks += [
-                _encode_instruction(_LOAD, place),
-                _encode_instruction(_AND, bits),
+                *_load_argument(argument, bits),
                 _encode_instruction(_IF_EQUAL, value, skip_unless=1),
                 refuse,
             ]
@@ -2303,6 +2411,12 @@ def _build_seccomp_filter(machine: str) -> bytes:
         accept,
     ]
     return b"".join(steps)
+
+
+def _load_argument(argument: int, bits: int) -> list[bytes]:
+    """Return what loads some bits of an argument of the call."""
+    place = _DESCRIPTOR_ARGUMENTS + argument * _ARGUMENT_BYTES
+    return [_encode_instruction(_LOAD, place), _encode_instruction(_AND, bits)]
 
 
 def _encode_instruction(
@@ -2864,6 +2978,8 @@ def set_limits(limits: dict) -> None:
         ("MEMLOCK", 0),
         ("CORE", 1),  # with 0, the kernel still hands a crash to the host's handler
     ):
+        if name == "NPROC" and not has_own_users():
+            continue
         kind = getattr(resource, "RLIMIT_" + name)
         try:
             _, hard_limit = resource.getrlimit(kind)
@@ -2873,6 +2989,15 @@ def set_limits(limits: dict) -> None:
         if hard_limit != resource.RLIM_INFINITY:
             lowest = min(limit, hard_limit)
         resource.setrlimit(kind, (lowest, lowest))
+
+
+def has_own_users() -> bool:
+    """Say whether the kernel counts the processes of this run alone.
+
+    Those of all containers of a server have one user. A container has its own limit.
+    """
+    with open("/proc/self/uid_map") as users:
+        return users.read().split()[2:] == ["1"]
 
 
 def describe(request: dict) -> dict:
@@ -2921,7 +3046,9 @@ OPERATIONS = {
 def main() -> int:
     if os.getpid() != 1:  # all other processes that it can see are ended
         raise SystemExit("This runs as the first process of a sandbox alone.")
-    os.nice(10)  # the server comes first, also if code takes this process over
+    if os.getpgrp() != 1:  # else code could stop what watches us from outside, too
+        os.setpgid(0, 0)
+    os.nice(15)  # the server comes first, also if code takes this process over
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the one that code could send us
     source = os.fdopen(0, "rb", closefd=False)
     target = os.fdopen(1, "wb", closefd=False)
@@ -3292,8 +3419,12 @@ class _SandboxRun:
             self._process.close()
 
     def stderr_text(self) -> str:
-        """Return the sandbox's error output, for the log."""
-        return self._stderr_text.decode("utf-8", "replace").strip()
+        """Return the sandbox's error output, for the log.
+
+        Code may have written it. So it is one line, with nothing that a terminal obeys.
+        """
+        text = " ".join(self._stderr_text.decode("utf-8", "replace").split())
+        return "".join(sign if sign.isprintable() else "?" for sign in text)
 
 
 def _list_request(
@@ -3336,9 +3467,10 @@ async def _drain(stream: StreamReader) -> None:
 class _UserQueue:
     """The runs of one user: those that are under way, and those that wait."""
 
-    def __init__(self, max_runs: int) -> None:
+    def __init__(self, max_runs: int, max_calls: int) -> None:
         self.turns = asyncio.Semaphore(max_runs)
         self.files = asyncio.Semaphore(max_runs)
+        self.places = asyncio.Semaphore(max_calls)
         self.members = 0
 
 
@@ -3353,6 +3485,17 @@ class RunQueue:
         self._limits = limits
         self._server_turns = asyncio.Semaphore(limits.runs)
         self._users: dict[str, _UserQueue] = {}
+
+    @asynccontextmanager
+    async def take_place(self, user: str) -> AsyncGenerator[None, None]:
+        """Wait until one more call of `user` may borrow a workspace.
+
+        Each call without a chat has a new one, and each looks at all that there are: 400
+        at once blocked the event loop for four seconds.
+        """
+        with self._join(user) as queue:
+            async with queue.places:
+                yield
 
     @asynccontextmanager
     async def take_turn(self, user: str) -> AsyncGenerator[None, None]:
@@ -3377,7 +3520,8 @@ class RunQueue:
         """Lend the queue of a user, which is there as long as somebody needs it."""
         queue = self._users.get(user)
         if queue is None:
-            queue = _UserQueue(self._limits.runs_per_user)
+            limits = self._limits
+            queue = _UserQueue(limits.runs_per_user, limits.workspaces_per_user)
             self._users[user] = queue
         queue.members += 1
         try:
@@ -3654,13 +3798,9 @@ class WorkspacePool:
         self._timers.pop(key).cancel()
         self._workspaces.pop(key).remove()
 
-    def refuse_new(self) -> None:
-        """Lend nothing any more."""
-        self._is_closed = True
-
     async def close(self) -> None:
         """Remove all workspaces, once those that are lent have come back."""
-        self.refuse_new()
+        self._is_closed = True
         for timer in self._timers.values():
             timer.cancel()
         for workspace in self._workspaces.values():
@@ -4089,7 +4229,8 @@ class SandboxTools:
             sandbox = await self._find_sandbox()
             if sandbox is None:
                 raise _SandboxCallFailed("There is no sandbox on this server.")
-            async with self._workspaces.acquire(key) as workspace:
+            place = self._workspaces.runs.take_place(key.user)
+            async with place, self._workspaces.acquire(key) as workspace:
                 return await work(sandbox, workspace)
         except _SandboxCallFailed as error:
             reason = str(error)
