@@ -24,6 +24,11 @@ _NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
 _VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
 _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 
+_OTHER_KEYS = (
+    r"(?<![A-Za-z0-9])(?:(?:xai-|gsk_|pplx-|hf_|csk-)[A-Za-z0-9]{30,}+|AIza[\w-]{30,}+)"
+)
+"""Keys of xAI, Groq, Perplexity, Hugging Face, Cerebras and Google. They are longer than
+the words in a model's name, which may begin alike."""
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
@@ -45,6 +50,7 @@ _LOOKS_SECRET = re.compile(
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            _OTHER_KEYS,
             # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
@@ -81,7 +87,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _WHOLE_KEY = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
-    r"(?:\.[\w-]++)*+"
+    rf"(?:\.[\w-]++)*+|{_OTHER_KEYS}"
 )
 
 

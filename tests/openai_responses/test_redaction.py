@@ -25,6 +25,11 @@ from openai_responses.redaction import (
 
 KEY = "sk-canary-7c1e5f"
 WHOLE_KEY = f"sk-proj-{'Ab1_-' * 10}"
+OTHER_KEYS = [
+    *(begin + "Ab1" * 14 for begin in ("xai-", "gsk_", "pplx-", "hf_", "csk-")),
+    "AIza" + "aB-1_" * 7,
+]
+"""Of xAI, Groq, Perplexity, Hugging Face, Cerebras and Google."""
 ODD = 'p+ä/"?w d'
 
 
@@ -61,6 +66,7 @@ ODD = 'p+ä/"?w d'
         (f"gAAAAA{'Bx-_' * 20}== x", "[redacted] x"),
         ('"encrypted_content":"short"', '"encrypted_content":"[redacted]"'),
         (f"ghp_{'a1' * 18}", "[redacted]"),
+        *((f"({key})", "([redacted])") for key in OTHER_KEYS),
     ],
 )
 def test_secret_is_replaced_and_its_name_kept(text: str, expected: str) -> None:
@@ -72,6 +78,7 @@ def test_secret_is_replaced_and_its_name_kept(text: str, expected: str) -> None:
     [
         "",
         "a task-force of sk-ill, disk-usage-report",
+        "xai-grok-4-fast-reasoning-of-the-whole-company, hf_space, AIzawa",
         "Basic understanding, a bearer of news",
         "max_output_tokens: 5, prompt_cache_key is set",
         "https://example.com/a@b?mail=me@example.com",
@@ -298,7 +305,9 @@ def test_the_end_of_what_is_read_shows_no_half_of_a_secret(
         (f"the entry {WHOLE_KEY} is none", "the entry [redacted] is none"),
         (f"`{WHOLE_KEY[:40]}`", "`[redacted]`"),
         (f"x, eyJ{'a' * 20}.{'b' * 20}", "x, [redacted]"),
+        *((f"`{key}`", "`[redacted]`") for key in OTHER_KEYS),
         ("`sk-gpt-5`, api_key: `x`, task-gpt-5.2-of-the-whole-team", ""),
+        ("xai-grok-4-fast-reasoning-of-the-whole-company", ""),
     ],
 )
 def test_message_about_a_setting_has_no_whole_key(text: str, shown: str) -> None:
