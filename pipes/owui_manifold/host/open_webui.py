@@ -64,7 +64,7 @@ before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's ro
 def require_floor() -> None:
     """Raise InvalidRequest if Open WebUI is too old."""
     version = host_name("env", "VERSION")
-    numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
+    numbers = [int(number) for number in re.findall(r"\d+", str(version))]
     if tuple(numbers) < _FLOOR:
         floor = ".".join(str(number) for number in _FLOOR)
         raise InvalidRequest(

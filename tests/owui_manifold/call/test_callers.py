@@ -239,7 +239,10 @@ async def test_unknown_names_are_reported_to_administrators(
     desk: Desk, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Once in a chat and once in the log, and to no one else."""
-    known = "service_tier, Admin:Metadata, mcp.server_url, reasoning.mode, web_search"
+    known = (
+        "service_tier, Admin:Metadata, mcp.server_url, reasoning.mode, web_search, "
+        "reasoning.context, max_output_tokens, maximum_iterations, instruction"
+    )
     lines_by_call = list[list[str]]()
     for opened in (known, f"{known}, servce_tier, admin: store"):
         desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))

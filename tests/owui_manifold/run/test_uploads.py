@@ -133,6 +133,17 @@ async def test_file_of_the_size_that_may_be_uploaded(
     assert chat.uploads_of() == {"a.csv": TABLE}
 
 
+async def test_file_that_is_gone_by_then_is_named(chat: StoredChat) -> None:
+    attach(chat, a=TABLE)
+    prepared = await build_chat_request(chat.asked("Be brief.", QUESTION))
+    [row] = chat.host.files.rows.values()
+    row.path = str(chat.host.files.folder / "gone")
+
+    with pytest.raises(InvalidRequest, match=r"a\.csv .* gone"):
+        async for _ in answer_events(prepared, chat.connections):
+            pass
+
+
 async def test_empty_file_is_left_out(chat: StoredChat) -> None:
     """The API refuses one; the question is answered all the same."""
     attach(chat, a=b"")
