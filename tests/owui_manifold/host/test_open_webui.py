@@ -275,16 +275,15 @@ async def test_parameters_of_tasks_are_an_object_or_none(
 async def test_id_of_a_chat_is_quoted_in_a_header(host: StandInHost) -> None:
     """Whoever calls the API of the host chooses it."""
     host.provide("utils.headers", include_user_info_headers=lambda *_, **__: {})
-    host.provide(
-        "env",
-        ENABLE_FORWARD_USER_INFO_HEADERS=True,
-        FORWARD_SESSION_INFO_HEADER_CHAT_ID="X-Chat",
-    )
+    named = {"FORWARD_SESSION_INFO_HEADER_CHAT_ID": "X-Chat"}
+    host.provide("env", ENABLE_FORWARD_USER_INFO_HEADERS=True, **named)
     context = host_context(metadata={"chat_id": "channel:\r\nX-Admin: ü\ud83d"})
 
     headers = await identity_headers(context, "user-1")
 
     assert headers == {"X-Chat": "channel:%0D%0AX-Admin:%20%C3%BC%3F"}
+    host.provide("env", ENABLE_FORWARD_USER_INFO_HEADERS=False, **named)
+    assert await identity_headers(context, "user-1") == {}
 
 
 async def test_statements_name_the_schema_of_the_host(

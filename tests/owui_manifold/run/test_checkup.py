@@ -124,7 +124,7 @@ async def test_wrong_key_ends_the_check(sim: Simulator) -> None:
     [line] = [line for line in text.splitlines() if line.startswith("- ❌")]
     assert line.startswith("- ❌ **Problem: A small request.** ")
     assert line.endswith("The other checks need an answer, so they were skipped.")
-    assert "API_KEY" in text
+    assert "API_KEY" in line
     assert "CANARY" not in text
     assert "Streaming" not in text
     assert text.endswith("\n\nResult: 1 problem and 1 warning.\n")

@@ -2,6 +2,7 @@
 
 import asyncio
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from aiohttp import web
@@ -133,11 +134,12 @@ async def test_file_of_the_size_that_may_be_uploaded(
     assert chat.uploads_of() == {"a.csv": TABLE}
 
 
-async def test_file_that_is_gone_by_then_is_named(chat: StoredChat) -> None:
+async def test_file_that_is_gone_by_then_is_named(
+    chat: StoredChat, monkeypatch: pytest.MonkeyPatch
+) -> None:
     attach(chat, a=TABLE)
     prepared = await build_chat_request(chat.asked("Be brief.", QUESTION))
-    [row] = chat.host.files.rows.values()
-    row.path = str(chat.host.files.folder / "gone")
+    monkeypatch.setattr(uploads, "read_file", AsyncMock(return_value=None))
 
     with pytest.raises(InvalidRequest, match=r"a\.csv .* gone"):
         async for _ in answer_events(prepared, chat.connections):
