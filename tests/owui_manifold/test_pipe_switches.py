@@ -73,6 +73,7 @@ async def test_a_switch_of_the_composer_holds_for_its_message(desk: Desk) -> Non
         (True, "inherit", "user", True),
         (False, "on", "user", True),
         (True, "off", "user", False),
+        (False, "off", "admin", False),
         (False, "inherit", "admin", True),  # they pay
     ],
 )
