@@ -536,6 +536,12 @@ def test_refusal_behind_openrouter_is_about_no_policy(message: str, code: str) -
     assert read_api_error(error).code == code
 
 
+@pytest.mark.parametrize("told", [{"reasons": ["violence"]}, {"flagged_input": "x"}])
+def test_moderation_of_openrouter_is_a_filter(told: dict[str, object]) -> None:
+    error = {"error": {"code": 403, "message": "Blocked.", "metadata": told}}
+    assert read_api_error(error).code == "content_filter"
+
+
 CONSOLE = "Error from provider (Console Go): "
 
 
