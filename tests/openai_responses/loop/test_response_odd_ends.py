@@ -148,6 +148,20 @@ PARTS = [{**wire.text_delta("One ")}, {**wire.text_delta("two"), "content_index"
             id="an output without a call",
         ),
         pytest.param(
+            [wire.done({**UNSAID, "arguments": " \n"}), EMPTY_END],
+            [{**UNSAID, "arguments": "{}"}],
+            id="a call whose arguments are blank",
+        ),
+        pytest.param(
+            [
+                wire.added({**wire.message_item(), "id": None}),
+                *[wire.done(wire.message_item("Hi"), at=at) for at in (0, 5)],
+                EMPTY_END,
+            ],
+            [wire.message_item("Hi")],
+            id="a message that has an id from its end on, which comes twice",
+        ),
+        pytest.param(
             [wire.done(CUT_CALL), wire.ended("incomplete")],
             [CUT_CALL],
             id="a call that was cut off has no arguments yet",
