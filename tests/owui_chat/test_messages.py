@@ -430,21 +430,27 @@ def test_stored_message_that_no_page_writes_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("metadata", "stored"),
+    ("metadata", "last", "stored"),
     [
-        ({}, ["rain?", "snow?", "snow?"]),
-        ({"regeneration_message_id": "a"}, ["rain?", "snow?", None]),
-        ({"session_id": "before 0.12"}, ["rain?", "snow?", None]),
+        ({}, "Shorter.", ["rain?", "snow?", "snow?"]),
+        ({"regeneration_message_id": "a"}, "Shorter.", ["rain?", "snow?", None]),
+        ({"session_id": "before 0.12"}, "Shorter.", ["rain?", "snow?", None]),
+        ({"session_id": "before 0.12"}, "And snow?", [None, "rain?", "snow?"]),
     ],
-    ids=["three questions", "two, and how to answer again", "nothing announces it"],
+    ids=[
+        "three questions",
+        "two, and how to answer again",
+        "nothing announces it",
+        "the question once more",
+    ],
 )
 def test_wish_how_to_answer_again_is_in_no_row(
-    metadata: Json, stored: list[str | None]
+    metadata: Json, last: str, stored: list[str | None]
 ) -> None:
     """It comes last, and takes no stored message from the questions before it."""
     asked = ["rain?", "snow?"] if metadata else ["rain?", "snow?", "snow?"]
     rows = branch(*(said("user", text) for text in asked))
-    body = [said("user", text) for text in ("rain?", "snow?", "Shorter.")]
+    body = [said("user", text) for text in ("rain?", "snow?", last)]
     metadata = {**metadata, "user_message_id": max(rows), "message_id": "new"}
 
     parts = attach_stored_messages(parse_messages(body)[1], rows, metadata)
