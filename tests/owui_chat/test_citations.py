@@ -238,6 +238,8 @@ NO_PLACES = {"start_index": None, "end_index": None}
             "Öl.[1] Über Zürich.[2] So.",
         ),
         ("天气很好。冷。", [url_note(A, "A", 0, 15)], "天气很好。[1]冷。"),
+        # What fits no better than characters, as the API counts, is not meant.
+        ("Öäü öäü öäü.", [url_note(A, "A", 0, 5)], "Öäü öäü[1] öäü."),
         # Others count as JavaScript does.
         (
             "🌧🌧🌧 It rains. Then not.",

@@ -214,7 +214,5 @@ class _Answer:
         """
         if self._thoughts:
             ended = self._thoughts.shown_end(ended)
-        if self._prepared.call.caller.is_open_webui:
-            return ended
         named = map(self._prepared.tool_names.with_own_name, ended.output)
         return ended._replace(output=tuple(named))
