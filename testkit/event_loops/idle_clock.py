@@ -20,6 +20,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from typing import Any
 from weakref import WeakSet
 
+from event_loops.skipping_loop import BEGINNING
+
 GLANCE = 0.01
 """Seconds; asyncio's connections send at once (TCP_NODELAY), and what goes to the machine
 itself arrives while it is sent."""
@@ -113,7 +115,7 @@ class IdleClockLoop(asyncio.SelectorEventLoop):
         return timers | asyncio.all_tasks(self)
 
     def time(self) -> float:
-        return self._counting.waited
+        return BEGINNING + self._counting.waited
 
     def run_in_executor(  # type: ignore[override]
         self, executor: Executor | None, func: Callable[..., Any], *args: Any

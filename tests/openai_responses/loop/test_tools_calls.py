@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from event_loops.skipping_loop import run_skipping
+from event_loops.skipping_loop import run_skipping, skipped_seconds
 from openai_responses.items import Item
 from openai_responses.loop.tools import (
     Approval,
@@ -373,7 +373,7 @@ def test_time_of_a_batch_stands_still_while_a_person_is_asked() -> None:
 
     async def slow(arguments: Json) -> str:
         await asyncio.sleep(arguments["days"])
-        ended.append(asyncio.get_running_loop().time())
+        ended.append(skipped_seconds())
         return "done"
 
     toolset = Toolset(
@@ -487,7 +487,7 @@ def test_result_waits_for_no_question_of_another_tool() -> None:
         tools = MemoryTools(asking=asking, working=lambda _: asyncio.sleep(110, "done"))
         limits = CallLimits(seconds=1_000, batch_seconds=100)
         async for _ in run_calls(calls, Toolset(tools, limits=limits)):
-            shown_at.append(asyncio.get_running_loop().time())
+            shown_at.append(skipped_seconds())
 
     run_skipping(run())
 
@@ -587,7 +587,7 @@ def test_cancelling_in_the_middle_cancels_what_runs() -> None:
         tools.functions["endless"] = long
         toolset = Toolset(tools, limits=LIMITS, log=logged.append)
         await stopped([calling("endless")], toolset, began)
-        return asyncio.get_running_loop().time()
+        return skipped_seconds()
 
     assert run_skipping(leave()) == 0
     assert tools.left == ["endless"]

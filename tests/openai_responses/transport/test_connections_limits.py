@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from event_loops.skipping_loop import run_skipping
+from event_loops.skipping_loop import run_skipping, skipped_seconds
 from openai_responses.endpoint import Endpoint
 from openai_responses.errors import ApiRefused, ConnectionFailed, Failure
 from openai_responses.transport import connections as module
@@ -62,7 +62,7 @@ class Failing(Connections):
     @asynccontextmanager
     async def request(self, *given: Any) -> AsyncIterator[Any]:
         """Fail: without an answer, or with a bad status."""
-        self.sent_at.append(asyncio.get_running_loop().time())
+        self.sent_at.append(skipped_seconds())
         self.limits.add(given[3].timeouts)
         if not self.status:
             raise ConnectionFailed("No.")
