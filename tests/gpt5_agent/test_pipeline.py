@@ -312,6 +312,7 @@ async def test_a_question_after_the_end_is_answered_with_a_sentence(
     answer = await desk.asked(HELLO, METADATA, stream=stream)
 
     assert "Ask again." in error_of(next(answer) if stream else answer)
+    assert not stream or list(answer) == ["data: [DONE]"]
 
 
 async def test_the_end_cuts_open_answers(

@@ -101,6 +101,21 @@ async def test_sandbox_that_shows_the_valves_is_not_offered(
 
 
 @pytest.mark.sandbox
+async def test_folder_of_wheels_that_is_not_there_is_named(
+    pool: LendingPool, tmp_path: Path
+) -> None:
+    wheels = tmp_path / "wheels"
+
+    offer = await offered(
+        pool, SANDBOX=True, SANDBOX_OPTIONS=f'{{"wheels": " {wheels} "}}'
+    )
+
+    [problem] = offer.problems
+    assert problem.endswith(f"No such file or directory: '{wheels}'")
+    assert offer.tools
+
+
+@pytest.mark.sandbox
 async def test_files_of_a_run_are_shown(pool: LendingPool) -> None:
     """A picture goes to the page, a short text into a note; the chat keeps both."""
     code = (
