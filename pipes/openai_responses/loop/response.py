@@ -169,7 +169,7 @@ class ResponseState:
         self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
-        self._has_end_mark = False
+        self.has_end_mark = False
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
@@ -317,7 +317,7 @@ class ResponseState:
             case StreamError():
                 self._fail("error", event.error)
             case EndMark():
-                self._has_end_mark = True
+                self.has_end_mark = True
                 self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
@@ -328,8 +328,10 @@ class ResponseState:
 
         Without an end of the response it was cut, unless the server has said why, or has
         set its mark after a message or a call that had ended (decolua/9router 1648), or
-        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
-        was to come, the model says so when it reads the output.
+        another end before. With the mark, the end of a text is that of its item: the
+        server has said that nothing more of it comes. A call needs no mark (OpenRouter,
+        moeru-ai/airi 2593): if more was to come, the model says so when it reads the
+        output.
         """
         if self.ending is not None:
             return []
@@ -337,15 +339,18 @@ class ResponseState:
             self._fail("error", self._loose_words)
             return []
         position = len(self._items) - 1
-        last = self._ended.get(position)
-        if position < self._begin or last is None or self._open or self._early:
+        is_told = all(grown.has_ended for grown in self._open.values())
+        if position < self._begin or self._early or not is_told:
             return []
-        had_end = self._has_end_mark or self._may_go_on
+        if self._open and not self.has_end_mark:
+            return []
+        last = self._ended.get(position) or self._items[position]
+        had_end = self.has_end_mark or self._may_go_on
         is_end = _is_answer(last) if had_end else is_call(last)
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [ResponseDone()]
+        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
