@@ -593,6 +593,8 @@ class ResponseState:
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
+        if is_call(item) and position is not None:
+            item = self._with_own_arguments(position, item)
         if position in self._ended:
             # Each is shown and stored whole, with all that waits for it. After some, its
             # text waits for the end of the response.
@@ -636,6 +638,27 @@ class ResponseState:
         if item_type(ended) == "function_call" and self._is_foreign(ended):
             self._foreign_calls[_asked(ended)].append(position)
         return events
+
+    def _with_own_arguments(self, position: int, call: Item) -> Item:
+        """Return a call without the arguments of other calls, which are open.
+
+        LiteLLM announces each of the parallel calls of Ollama, ends the last one alone, and
+        with the arguments of all in their order (1.110.2).
+        """
+        rest = as_text(call.get("arguments"))
+        if parse_json_object(rest) is not None:
+            return call
+        for other, grown in self._open.items():
+            if other == position or not is_call(self._items[other]):
+                continue
+            if not rest.startswith(grown.whole):
+                return call
+            rest = rest.removeprefix(grown.whole)
+        if parse_json_object(rest) is None:
+            return call
+        if position in self._open:  # more came of it, too, which would count as longer
+            self._open[position] = GrowingParts([(_ARGUMENTS, rest)])
+        return {**call, "arguments": rest}
 
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
