@@ -237,7 +237,7 @@ class Attempt:
                 return
             reader = _StreamReader(self, answer, is_new)
             earlier_events = response.event_count
-            while not (answer.is_read or response.is_over):
+            while not (answer.is_read or response.is_over or response.has_end_mark):
                 ends = response.ending is not None
                 limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:

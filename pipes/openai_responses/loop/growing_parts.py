@@ -89,6 +89,8 @@ class GrowingParts:
         }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+        self.has_ended = False
+        """Whether the last that came was the end of a text, and no other one is open."""
         self._halves: dict[TextPlace, str] = {}
         """The halves of characters with which deltas have ended."""
         self._first_kind = _FirstKind()
@@ -114,6 +116,7 @@ class GrowingParts:
         half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
         next request, where UTF-8 has none.
         """
+        self.has_ended = False
         if self._halves:
             text = self._halves.pop(part, "") + text
         if not text.isascii() and _FIRST_HALF.search(text):
@@ -150,6 +153,7 @@ class GrowingParts:
         unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
+        self.has_ended = not any(self._unended.values())
         if match.is_longer:  # the end takes nothing of it away
             return []
         for other in match.parts:

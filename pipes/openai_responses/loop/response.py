@@ -164,7 +164,7 @@ class ResponseState:
         self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
-        self._has_end_mark = False
+        self.has_end_mark = False
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
@@ -312,7 +312,7 @@ class ResponseState:
             case StreamError():
                 self._fail("error", event.error)
             case EndMark():
-                self._has_end_mark = True
+                self.has_end_mark = True
                 self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
@@ -323,8 +323,10 @@ class ResponseState:
 
         Without an end of the response it was cut, unless the server has said why, or has
         set its mark after a message or a call that had ended (decolua/9router 1648), or
-        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
-        was to come, the model says so when it reads the output.
+        another end before. With the mark, the end of a text is that of its item: the
+        server has said that nothing more of it comes. A call needs no mark (OpenRouter,
+        moeru-ai/airi 2593): if more was to come, the model says so when it reads the
+        output.
         """
         if self.ending is not None:
             return []
@@ -332,15 +334,18 @@ class ResponseState:
             self._fail("error", self._loose_words)
             return []
         position = len(self._items) - 1
-        last = self._ended.get(position)
-        if position < self._begin or last is None or self._open or self._early:
+        is_told = all(grown.has_ended for grown in self._open.values())
+        if position < self._begin or self._early or not is_told:
             return []
-        had_end = self._has_end_mark or self._may_go_on
+        if self._open and not self.has_end_mark:
+            return []
+        last = self._ended.get(position) or self._items[position]
+        had_end = self.has_end_mark or self._may_go_on
         is_end = _is_answer(last) if had_end else is_call(last)
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [ResponseDone()]
+        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -583,6 +588,8 @@ class ResponseState:
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
+        if is_call(item) and position is not None:
+            item = self._with_own_arguments(position, item)
         if position in self._ended:
             # Each is shown and stored whole, with all that waits for it. After some, its
             # text waits for the end of the response.
@@ -626,6 +633,27 @@ class ResponseState:
         if item_type(ended) == "function_call" and self._is_foreign(ended):
             self._foreign_calls[_asked(ended)].append(position)
         return events
+
+    def _with_own_arguments(self, position: int, call: Item) -> Item:
+        """Return a call without the arguments of other calls, which are open.
+
+        LiteLLM announces each of the parallel calls of Ollama, ends the last one alone, and
+        with the arguments of all in their order (1.110.2).
+        """
+        rest = as_text(call.get("arguments"))
+        if parse_json_object(rest) is not None:
+            return call
+        for other, grown in self._open.items():
+            if other == position or not is_call(self._items[other]):
+                continue
+            if not rest.startswith(grown.whole):
+                return call
+            rest = rest.removeprefix(grown.whole)
+        if parse_json_object(rest) is None:
+            return call
+        if position in self._open:  # more came of it, too, which would count as longer
+            self._open[position] = GrowingParts([(_ARGUMENTS, rest)])
+        return {**call, "arguments": rest}
 
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.

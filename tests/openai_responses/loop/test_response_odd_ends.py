@@ -749,6 +749,39 @@ def test_arguments_with_more_around_them_are_one_object(came: str, read: str) ->
     assert call["arguments"] == read
 
 
+A = '{"a": 1}'
+B = '{"b": 2}'
+
+
+@pytest.mark.parametrize(
+    ("pieces", "end", "read"),
+    [
+        ([[A], [B]], A + B, [A, B]),
+        ([[A], [B, B]], A + B, [A, B]),
+        ([[A], [A, A]], A + A, [A, A]),
+        ([[A], [B], [A, B + A]], A + B + A, [A, B, A]),
+        # Whose they are is not known.
+        ([[A], [B, B]], B + A, [A, B + A]),
+        ([[B], [A], [B]], A + B, [B, A, A + B]),
+        ([[A], [B, B]], A + B + B[1:], [A, A + B + B[1:]]),
+    ],
+)
+@pytest.mark.parametrize("has_end_of_text", [True, False])
+def test_last_of_parallel_calls_may_end_with_the_arguments_of_all(
+    pieces: list[list[str]], end: str, read: list[str], *, has_end_of_text: bool
+) -> None:
+    """LiteLLM in front of Ollama; it announces each call, and ends the last one alone."""
+    *begun, last = [
+        wire.function_call("look", *own, at=at) for at, own in enumerate(pieces)
+    ]
+    glued = {**last[-1]["item"], "arguments": end}
+    came = [event for call in begun for event in call[:-2]] + last[:-2]
+    if has_end_of_text:
+        came.append({**last[-2], "arguments": end})
+    output = output_of(*came, wire.done(glued, at=len(begun)), wire.completed(glued))
+    assert [call["arguments"] for call in output] == read
+
+
 BEGUN = wire.added(wire.message_item())
 THINKING = wire.added({"type": "reasoning", "id": "rs_1", "summary": []}, at=1)
 WHOLE_PART: Item = {
@@ -813,6 +846,14 @@ GROWN = {"type": "response.function_call_arguments.delta", "delta": '{"a":1}'}
             ],
             {"arguments": '{"a":1}{"a":1}'},
             id="arguments under the id of their call",
+        ),
+        pytest.param(
+            [
+                *(CALLED, wire.added(wire.call_item("find", "", at=2), at=2)),
+                wire.done(wire.call_item("find", '{"a":1}', at=2), at=2),
+            ],
+            {"arguments": '{"a":1}'},
+            id="arguments that only the end of their call has",
         ),
     ],
 )

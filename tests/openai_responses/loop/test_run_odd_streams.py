@@ -459,6 +459,8 @@ async def test_queued_answer_does_not_blame_the_stream(status: str, runs: Runs) 
 
 
 CUT_CALL = {**wire.call_item("get_weather", CITY), "status": "incomplete"}
+CALL = wire.function_call("get_weather", CITY)
+LATER_TEXT = {**wire.text_done("Snow."), "content_index": 1}
 MARK = b"data:  [DONE] \n\n"
 """With spaces, as some write it."""
 
@@ -467,14 +469,27 @@ MARK = b"data:  [DONE] \n\n"
     ("answer", "end", "kind", "calls"),
     [
         (wire.message("Rain."), streaming, "completed", 0),
-        (wire.function_call("get_weather", CITY), streaming, "completed", 1),
-        (wire.message("Rain.")[:4], streaming, "cut", 0),
+        (CALL, streaming, "completed", 1),
+        # What becomes of the connection after it says nothing of the answer.
+        (wire.message("Rain."), stalling, "completed", 0),
+        (wire.message("Rain."), breaking, "completed", 0),
+        (wire.message("Rain.")[:4], streaming, "completed", 0),
+        (CALL[:-1], streaming, "completed", 1),
+        (wire.message("Rain.")[:3], streaming, "cut", 0),
+        ([*wire.message("R")[:4], wire.text_delta("ain")], streaming, "cut", 0),
+        (CALL[:-2], streaming, "cut", 0),
+        ([*CALL[:-2], *wire.message("Rain.", at=1)], streaming, "cut", 0),
+        ([*wire.message("Rain.", at=1), *CALL[1:-1]], streaming, "cut", 0),
+        ([*wire.message("R", "ain")[:3], LATER_TEXT], streaming, "cut", 0),
         (wire.reasoning(["Hm."]), streaming, "cut", 0),
         ([], streaming, "cut", 0),
-        # Only a server that ends its stream itself has sent all of it.
-        (wire.message("Rain."), breaking, "cut", 0),
     ],
-    ids=["message", "call", "open message", "thought", "nothing", "it breaks"],
+    ids=[
+        *("message", "call", "open connection", "it breaks"),
+        *("ended text", "ended arguments", "open text", "text after its end"),
+        *("open arguments", "open call before", "unknown call", "one of two texts"),
+        *("thought", "nothing"),
+    ],
 )
 async def test_mark_of_the_end_completes_what_has_ended(
     answer: wire.Events,
@@ -483,7 +498,7 @@ async def test_mark_of_the_end_completes_what_has_ended(
     calls: int,
     runs: Runs,
 ) -> None:
-    """Gateways leave the last event out; a message or a call that ended is whole."""
+    """Gateways leave the last event out; a text that ended is whole."""
     marked = end(wire.on_the_wire(*answer) + MARK)
     told = await told_by(runs, marked, LAST if calls else marked)
     assert (told.kind, len(told.called)) == (kind, calls)
@@ -492,10 +507,10 @@ async def test_mark_of_the_end_completes_what_has_ended(
 @pytest.mark.parametrize(
     ("answer", "end", "kind"),
     [
-        (wire.function_call("get_weather", CITY), streaming, "completed"),
-        (wire.function_call("get_weather", CITY)[:-1], streaming, "cut"),
+        (CALL, streaming, "completed"),
+        (CALL[:-1], streaming, "cut"),
         ([wire.done(CUT_CALL)], streaming, "cut"),
-        (wire.function_call("get_weather", CITY), breaking, "cut"),
+        (CALL, breaking, "cut"),
         # A call may have been to follow.
         (wire.message("Rain."), streaming, "cut"),
     ],

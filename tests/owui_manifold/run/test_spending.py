@@ -311,31 +311,6 @@ async def test_answer_that_fails_while_code_runs_is_estimated(
     assert row.money >= 30_000
 
 
-async def test_attempts_that_broke_off_count_next_to_the_one_that_answers(
-    desk: Desk,
-) -> None:
-    """Their server has written thoughts and half calls, and reports no usage of them."""
-    unseen = wire.reasoning()[:-1]
-    thought = wire.reasoning(["word " * 400])[:-1]
-    half_call = wire.function_call("get_weather", '{"city": "' + "a" * 400)[:-2]
-    whole = wire.completed(wire.message_item("Rain."))
-    answers = in_turn(
-        breaking(wire.on_the_wire(*unseen)),
-        breaking(wire.on_the_wire(*thought)),
-        breaking(wire.on_the_wire(*half_call)),
-        streaming(wire.on_the_wire(whole)),
-    )
-    async with Upstream(answers) as upstream:
-        desk.set_valves(BASE_URL=upstream.base_url, EXPERT_JSON='{"max_retries": 3}')
-        await desk.chunks(chat("word " * 400))
-
-    row = await desk.row()
-    reported = whole["response"]["usage"]
-    assert row.requests == 4
-    assert row.input - reported["input_tokens"] >= 3 * 500
-    assert row.output - reported["output_tokens"] >= 500 + 100
-
-
 BUSY = replying("{}", status=503, headers={"Retry-After": "30"})
 
 
@@ -361,33 +336,36 @@ async def test_what_came_before_the_next_attempt_is_estimated(
 
 SORRY = {"code": "server_error", "message": "Sorry!"}
 THOUGHT = wire.reasoning(["word " * 400])[:-1]
+HALF_CALL = wire.function_call("get_weather", '{"city": "' + "a" * 400)[:-2]
 
 
 @pytest.mark.parametrize(
-    ("events", "output"),
+    ("attempts", "least_input", "output"),
     [
-        (THOUGHT, 500),
-        ([*THOUGHT, wire.ended("failed", error=SORRY, usage=None)], 500),
-        ([*THOUGHT, wire.ended("failed", error=SORRY)], 12),
-        ([wire.ended("failed", error=SORRY)], 12),
-        ([], 0),
+        ([wire.reasoning()[:-1], THOUGHT, HALF_CALL], 3 * 500, 602),
+        ([[*THOUGHT, wire.ended("failed", error=SORRY, usage=None)]], 500, 500),
+        ([[*THOUGHT, wire.ended("failed", error=SORRY)]], 30, 12),
+        ([[wire.ended("failed", error=SORRY)]], 30, 12),
+        ([[]], 0, 0),
     ],
     ids=["broken", "failed", "with its usage", "with nothing else", "unbegun"],
 )
-async def test_attempt_before_the_answer_counts(
-    events: wire.Events, output: int, desk: Desk
+async def test_attempts_before_the_answer_count(
+    attempts: list[wire.Events], least_input: int, output: int, desk: Desk
 ) -> None:
-    """Its tokens are billed as well: those that it named, or an estimate."""
+    """Their tokens are billed as well: those that they named, or an estimate."""
     said = wire.message("Hi.")
-    whole = [*said, wire.completed(said[-1]["item"])]
-    broken = breaking(wire.on_the_wire(*events))
-    async with Upstream(in_turn(broken, streaming(wire.on_the_wire(*whole)))) as server:
-        retries = expert(max_retries=1)
+    whole = wire.completed(said[-1]["item"])
+    broken = [breaking(wire.on_the_wire(*events)) for events in attempts]
+    answers = in_turn(*broken, streaming(wire.on_the_wire(*said, whole)))
+    async with Upstream(answers) as server:
+        retries = expert(max_retries=len(attempts))
         desk.set_valves(BASE_URL=server.base_url, EXPERT_JSON=retries)
-        await desk.chunks(chat("Hi"))
+        await desk.chunks(chat("word " * 400))
 
     row = await desk.row()
-    assert (row.requests, row.output) == (1 + bool(output), output + 12)
+    assert (row.requests, row.output) == (1 + bool(output) * len(attempts), output + 12)
+    assert row.input >= least_input + 30
 
 
 async def test_denied_call_of_a_remote_tool_begins_no_response(desk: Desk) -> None:
