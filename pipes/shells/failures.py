@@ -8,11 +8,14 @@ from openai_responses.loop.events import RunDone, Trace
 from openai_responses.redaction import describe_exception, redact_beginning
 from shells.answer_log import AnswerLog, LogLevel
 from shells.valve_messages import Shell, advised_ending, error_message
+from shells.valve_texts import without_known_keys
 
 _NOTHING_SENT = "nothing was sent: {}"
 
 
-def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
+def report_exception(
+    log: AnswerLog, error: Exception, shell: Shell, *, is_admin: bool
+) -> str:
     """Log why there is no answer; return the message to show, with its error id."""
     if isinstance(error, ResponsesError):
         message = error_message(error, shell)
@@ -23,7 +26,7 @@ def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
             "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
-    return with_error_id(log, message)
+    return with_error_id(log, message if is_admin else without_known_keys(message))
 
 
 def report_run(
@@ -99,7 +102,8 @@ def _report_failure(
             f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
             f"param {param}, {', '.join(ids)}. {cause}",
         )
-    shown = with_error_id(log, message or ending.message)
+    shown = message or ending.message
+    shown = with_error_id(log, shown if is_admin else without_known_keys(shown))
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(message=shown)

@@ -31,12 +31,14 @@ class Lines(AnswerLog):
 def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
     """People get only the id by which an administrator finds it; a refusal is for them."""
     log = Lines()
-    refused = report_exception(log, InvalidRequest("No key yet."), shell)
+    refused = report_exception(
+        log, InvalidRequest("No key yet."), shell, is_admin=False
+    )
     assert refused == f"No key yet. {ERROR_ID}"
     assert log.written == [("WARNING", "nothing was sent: No key yet.")]
     log.written.clear()
 
-    message = report_exception(log, ValueError("hidden-words"), shell)
+    message = report_exception(log, ValueError("hidden-words"), shell, is_admin=True)
 
     assert message == (
         f"Something in this {shell.noun} went wrong. Try again; if the problem persists, "
@@ -46,6 +48,26 @@ def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
     assert level == "ERROR"
     assert "ValueError" in line
     assert "hidden-words" not in line
+
+
+@pytest.mark.parametrize(
+    "keys", [" (known keys: like, name).", ". Known keys: like, name."]
+)
+def test_keys_of_a_valve_are_listed_for_administrators(keys: str) -> None:
+    """Users can only say which valve it is; both ways to refuse lead to the page."""
+    log = Lines()
+    error = InvalidRequest(f"X_JSON: the key nme is unknown{keys} Correct it.")
+    ended = RunDone(Ending("invalid", message=str(error)))
+    told = {
+        is_admin: (
+            report_exception(log, error, PIPE_SHELL, is_admin=is_admin),
+            report_run(log, ended, PIPE_SHELL, is_admin=is_admin).ending.message,
+        )
+        for is_admin in (True, False)
+    }
+    short = f"X_JSON: the key nme is unknown. Correct it. {ERROR_ID}"
+    assert told == {False: (short, short), True: (f"{error} {ERROR_ID}",) * 2}
+    assert all("like, name" in line for _, line in log.written)
 
 
 def test_line_is_cut_and_whole() -> None:
