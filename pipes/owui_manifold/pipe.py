@@ -275,7 +275,7 @@ class Pipe:
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
-            report_exception(call.log, error, PIPE_SHELL, is_admin=False)
+            report_exception(call.log, error, PIPE_SHELL, is_admin=False, is_task=True)
         return task_result(text, call.caller.host_model)
 
     async def _task_events(self, call: Call) -> AsyncGenerator[AnswerEvent, None]:

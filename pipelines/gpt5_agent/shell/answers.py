@@ -214,7 +214,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if is_usable_text(call.caller.task, event.ending):
                     text = completion_text(event)
     except Exception as error:
-        report_exception(call.log, error, PIPELINE_SHELL, is_admin=False)
+        report_exception(call.log, error, PIPELINE_SHELL, is_admin=False, is_task=True)
     return task_result(text, call.caller.host_model)
 
 
