@@ -23,7 +23,7 @@ from owui_chat.render.chunks import (
 from owui_chat.render.client_errors import exception_error
 from owui_chat.render.completions import ChunkRenderer, completion
 from owui_chat.render.native import NativeRenderer
-from shells.answer_log import AnswerLog
+from shells.answer_log import AnswerLog, LogLevel
 from shells.caller import ChatCaller
 from shells.failures import server_message
 from strategies.context import read_context
@@ -143,8 +143,12 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 
 
 def log_status(log: AnswerLog, line: Status) -> Status:
-    """Log a status line with what the server said; return it without, for people."""
-    log.warn(f"{line.message} {server_message(log, line.reason)}".strip())
+    """Log a status line with what the server said; return it without, for people.
+
+    An administrator is warned of a failure at its end, once; what is sent again may pass.
+    """
+    level: LogLevel = "INFO" if line.is_retry else "WARNING"
+    log.line(level, f"{line.message} {server_message(log, line.reason)}".strip())
     return line._replace(tried=None, reason="")
 
 

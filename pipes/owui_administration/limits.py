@@ -124,8 +124,11 @@ class UserLimits:
             if rule.models is None:
                 continue
             if not any(fits_pattern(name, rule.models) for name in names):
-                allowed = ", ".join(rule.models) or "none"
-                return f"{model} is not available to you. You may use: {allowed}."
+                allowed = ", ".join(map(_model_name, rule.models)) or "none"
+                return (
+                    f"{_model_name(model)} is not available to you. "
+                    f"You may use: {allowed}."
+                )
         return ""
 
     def forbidden_tools(self) -> list[str]:
@@ -218,7 +221,7 @@ class UserLimits:
         lines: list[str] = []
         for rule, limit, used, as_text in self._budgets():
             if rule.show or all_rules:
-                left = as_text(max(0, limit - used))
+                left = as_text(max(0, limit - used)).removesuffix(" tokens")
                 lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
         return lines
 
@@ -234,6 +237,11 @@ class UserLimits:
             return None
         report = UsageReport(self.table, self.facts, self.today, save_file)
         return report.lines(command, self._remaining_lines(all_rules=True))
+
+
+def _model_name(model: str) -> str:
+    """Return the name by which people choose a model; a pattern as it is."""
+    return model if set("*?[") & set(model) else resolve_model(model).name
 
 
 def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:

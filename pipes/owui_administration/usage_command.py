@@ -244,16 +244,19 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
             f"**{100 * cached / read:.0f}%** of the input came from the prompt cache."
         )
         if not parts.itemized:
-            line += " What that saved is not known for these days"
-        else:
-            what = "more" if parts.saved >= 0 else "less"
-            money_saved = _money(abs(parts.saved))
-            line += f" Without it, these days would have cost {money_saved} {what}"
-            if parts.cache_writes:
-                line += "; what writing to it costs is taken off"
+            line += " How much that saved is not known."
+        elif parts.saved:
+            amount = _money(abs(parts.saved))
+            if parts.saved < 0:
+                line += f" Writing to the cache cost {amount} more than it saved"
+            else:
+                line += f" That saved {amount}"
+                if parts.cache_writes:
+                    line += ", after the cost of writing to the cache"
             if parts.itemized < requests:
-                line += f" (known of {parts.itemized:,} of {requests:,} requests)"
-        yield f"{line}.\n"
+                line += f" (known for {parts.itemized:,} of {requests:,} requests)"
+            line += "."
+        yield f"{line}\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"
@@ -280,8 +283,8 @@ def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:
             start = today - timedelta(_WEEK * (age + 1) - 1)
             return (
                 f"In the week from {_day_text(start)} only {100 * shares[age]:.0f}% of "
-                f"the input came from the cache, in the week before "
-                f"{100 * before:.0f}%. Something changes the beginning of the requests: "
+                f"the input came from the cache, compared with {100 * before:.0f}% in "
+                "the week before. Something changes the beginning of the requests: "
                 "docs/history.md of the pipe says what could."
             )
     return ""

@@ -203,7 +203,9 @@ class Pipe:
         except Exception as error:
             await stored.close()
             metadata = report_refusal(call, error)
-            message = report_exception(call.log, error, PIPE_SHELL)
+            message = report_exception(
+                call.log, error, PIPE_SHELL, is_admin=caller.reads_reasons
+            )
             has_waited = False
             client = view if isinstance(view, ChunkRenderer) else None
             for chunk in failure_chunks(caller, message, error, metadata, client):
@@ -235,7 +237,9 @@ class Pipe:
             ended = await _watch(events, view, emit)
         except Exception as error:
             metadata = report_refusal(call, error)
-            message = report_exception(call.log, error, PIPE_SHELL)
+            message = report_exception(
+                call.log, error, PIPE_SHELL, is_admin=caller.reads_reasons
+            )
             if metadata and emit:
                 await emit(metadata_chunk(metadata)["event"])
             result = whole_failure(caller, message, error, metadata)
@@ -271,7 +275,7 @@ class Pipe:
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
-            report_exception(call.log, error, PIPE_SHELL)
+            report_exception(call.log, error, PIPE_SHELL, is_admin=False, is_task=True)
         return task_result(text, call.caller.host_model)
 
     async def _task_events(self, call: Call) -> AsyncGenerator[AnswerEvent, None]:

@@ -3,27 +3,41 @@
 import re
 
 from openai_responses.endings import Ending, api_word
-from openai_responses.errors import ResponsesError
+from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.redaction import describe_exception, redact_beginning
 from shells.answer_log import AnswerLog, LogLevel
 from shells.valve_messages import Shell, advised_ending, error_message
+from shells.valve_texts import without_known_keys
 
 _NOTHING_SENT = "nothing was sent: {}"
 
 
-def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
-    """Log why there is no answer; return the message to show, with its error id."""
+def report_exception(
+    log: AnswerLog,
+    error: Exception,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    is_task: bool = False,
+) -> str:
+    """Log why there is no answer; return the message to show, with its error id.
+
+    Nobody has to be warned of a limit that does its work, nor again for the title of a
+    chat of which the answer warned.
+    """
     if isinstance(error, ResponsesError):
         message = error_message(error, shell)
-        log.warn(_NOTHING_SENT.format(message))
+        is_rule = isinstance(error, InvalidRequest) and error.remedy == "rule"
+        level: LogLevel = "INFO" if is_rule or is_task else "WARNING"
+        log.line(level, _NOTHING_SENT.format(message))
     else:
         message = (
             f"Something in this {shell.noun} went wrong. Try again; if the problem "
             "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
-    return with_error_id(log, message)
+    return with_error_id(log, message if is_admin else without_known_keys(message))
 
 
 def report_run(
@@ -74,32 +88,32 @@ def _report_failure(
     """Log how a run failed; return its ending with the message to show."""
     trace = ended.trace
     error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    error_type = api_word(error.type)
-    param = api_word(error.param)
     # The ids by which OpenAI's support finds an answer. After a safety stop the notice
     # names a `review_target`.
     notice = error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
+    is_id = _REVIEW_ID.fullmatch(notice.review_target)
+    facts = {
+        "HTTP": trace.status,
+        "code": api_word(error.code or ended.ending.code),
+        "type": api_word(error.type),
+        "param": api_word(error.param),
+        "request id": trace.request_id,
+        "response id": trace.response_id,
+        "review target": notice.review_target if is_id else "",
+        "category": api_word(notice.category),
+    }
+    known = ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
     answer = server_message(log, f"{trace.subject} {error.message}")
     # Without an answer, our own message is all that says why.
-    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
+    is_unreachable = ended.ending.kind == "unreachable"
+    cause = ended.ending.message if is_unreachable or not answer else answer
     ending = advised_ending(ended.ending, shell)
     if ending.kind == "invalid":
         log.warn(_NOTHING_SENT.format(ending.message))
     else:
-        log.warn(
-            f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-            f"param {param}, {', '.join(ids)}. {cause}",
-        )
-    shown = with_error_id(log, message or ending.message)
+        log.warn(f"{ending.kind}: {known}. {cause}")
+    shown = message or ending.message
+    shown = with_error_id(log, shown if is_admin else without_known_keys(shown))
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(message=shown)

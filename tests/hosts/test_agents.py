@@ -354,7 +354,7 @@ async def test_limits_are_about_the_model_that_works(
         switched = await tab.send(model, "sim:agent-work weather?", body=body)
 
     for turn in listed:
-        assert "gpt-6.1-sol is not available to you" in str(turn.error)
+        assert "GPT-6.1 Sol is not available to you" in str(turn.error)
     assert switched.error is None
     assert {sent["model"] for sent in chat_bodies(simulator)} == {"gpt-5.2"}
 

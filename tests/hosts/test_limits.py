@@ -59,7 +59,7 @@ async def test_a_group_reaches_its_limit(
         table = await admin.complete(MODEL, "/usage 2d csv")
 
     assert (free.error, sums.error) == (None, None)
-    assert "gpt-4.1 is not available to you" in str(other.error)
+    assert "GPT-4.1 is not available to you" in str(other.error)
     assert merged["choices"][0]["message"]["content"] == ""
     assert "gpt-4.1" not in {request.body["model"] for request in answered(simulator)}
     for ended in (first, second):
@@ -71,7 +71,7 @@ async def test_a_group_reaches_its_limit(
     money = f"{row['money'] / 1e6:.4f}"
     start = f"| today | {money} | {row['requests']} | {row['input']:,} |"
     assert start in sums.text
-    assert "- 0 tokens of 1 tokens left today" in sums.text
+    assert "- 0 of 1 tokens left today" in sums.text
     assert admin.email not in sums.text
     used = (money, row["requests"], row["input"], row["cached"])
     cells = ",".join(f'"{cell}"' for cell in (f"{member.email}, gpt-5.2", *used))

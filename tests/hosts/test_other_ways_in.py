@@ -221,7 +221,7 @@ async def test_mention_in_a_channel_is_the_mentioning_users(
     assert instructions_of(sent).startswith(SYSTEM)
     assert FORGED not in instructions_of(sent)
     assert FORGED in json.dumps(sent["input"][1:])
-    assert "gpt-4.1 is not available to you" in json.dumps(why), why["content"]
+    assert "GPT-4.1 is not available to you" in json.dumps(why), why["content"]
     assert len(chat_bodies(simulator)) == 1
     assert counted == [1, 0]
 
@@ -287,7 +287,7 @@ async def test_automation_is_its_owners(
 
     assert [run["status"] for run in runs] == ["success", "error"]
     assert is_answered(answer["output"])
-    assert "gpt-4.1 is not available to you" in json.dumps(runs[1])
+    assert "GPT-4.1 is not available to you" in json.dumps(runs[1])
     assert counted == len(answered(simulator)) == 1
 
 
@@ -319,7 +319,7 @@ async def test_arena_leads_to_no_other_model(admin: User, simulator: Simulator) 
             "arena-of-one", "sim:short hello", background_tasks=titles
         )
 
-    assert "gpt-4.1 is not available to you" in str(turn.error)
+    assert "GPT-4.1 is not available to you" in str(turn.error)
     assert answered(simulator) == []
 
 

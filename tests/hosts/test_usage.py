@@ -137,7 +137,7 @@ async def test_money_is_that_of_the_price_list(
     for turn in (told, of_all, of_one):
         assert turn.error is None
         [total] = re.findall(r"\*\*\$([\d.]+)\*\* for", turn.text)
-        [saved] = re.findall(r"would have cost \$([\d.]+) more", turn.text)
+        [saved] = re.findall(r"That saved \$([\d.]+\d)", turn.text)
         assert float(total) == pytest.approx(dollars / 1e6, abs=0.0051)
         assert float(saved) == pytest.approx((uncached - dollars) / 1e6, abs=0.0051)
         picture = json.loads(turn.text.partition("```vega-lite\n")[2].split("\n")[0])

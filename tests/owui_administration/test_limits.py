@@ -182,7 +182,7 @@ def test_remaining_amount_is_shown_where_the_rule_says_so() -> None:
 
     assert limited.notices() == [
         "$3.50 of $5.00 left this month",
-        "0 tokens of 200 tokens left today",
+        "0 of 200 tokens left today",
     ]
 
 
@@ -225,8 +225,8 @@ def test_pro_that_a_caller_asks_for_is_not_the_listed_model() -> None:
     limited = limits(rule(models=["gpt-6.1-sol"]), facts=facts)
 
     assert not refusal(limited, "gpt-6.1-sol")
-    pro = "gpt-6.1-sol-pro"
-    assert f"{pro} is not available to you" in refusal(limited, pro)
+    told = "GPT-6.1 Sol pro is not available to you. You may use: GPT-6.1 Sol."
+    assert refusal(limited, "gpt-6.1-sol-pro") == told
 
 
 _LUNA = "openai_responses.gpt-6-luna"
@@ -382,7 +382,7 @@ async def test_usage_tells_what_is_left_of_every_limit(database: UsageDatabase) 
 
     assert answer
     lines = [line async for line in answer]
-    assert "\n- 1,000 tokens of 1,000 tokens left today" in lines
+    assert "\n- 1,000 of 1,000 tokens left today" in lines
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,7 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     text = await told("/usage", rows=rows, program=True)
 
     assert "```" not in text
-    assert "What that saved is not known for these days." in text
+    assert "How much that saved is not known." in text
     earlier = tuple(ROW._replace(day=day_ago(days)) for days in (1, 10, 40))
     own = await told("/usage", MEMBER, rows=earlier, program=True)
     assert "```" not in own
@@ -171,10 +171,8 @@ async def test_what_the_cache_saved(database: UsageDatabase) -> None:
     text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
 
     assert (
-        "**40%** of the input came from the prompt cache. Without it, these days"
-        in text
+        "**40%** of the input came from the prompt cache. That saved $1.50.\n" in text
     )
-    assert "would have cost $1.50 more.\n" in text
     assert "| Searches" not in text
     [picture] = pictures(text)
     line = picture["layer"][1]
@@ -196,8 +194,8 @@ async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> N
 
     assert "**100%** of the input came from the prompt cache" in text
     assert (
-        "would have cost $0.12 less; what writing to it costs is taken off (known of 4 of "
-        "10 requests)." in text
+        "Writing to the cache cost $0.12 more than it saved (known for 4 of 10 requests)."
+        in text
     )
     assert len(pictures(text)[0]["layer"]) == 1
 
@@ -231,8 +229,8 @@ async def test_a_share_that_falls_is_told(
 
     first, _, before = told_of.rpartition(" ")
     said = (
-        f"In the week from {first} of the input came from the cache, in the week before "
-        f"{before}. Something"
+        f"In the week from {first} of the input came from the cache, compared with "
+        f"{before} in the week before. Something"
     )
     assert (said in text) is bool(told_of)
     assert ("docs/history.md" in text) is bool(told_of)

@@ -31,12 +31,14 @@ class Lines(AnswerLog):
 def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
     """People get only the id by which an administrator finds it; a refusal is for them."""
     log = Lines()
-    refused = report_exception(log, InvalidRequest("No key yet."), shell)
+    refused = report_exception(
+        log, InvalidRequest("No key yet."), shell, is_admin=False
+    )
     assert refused == f"No key yet. {ERROR_ID}"
     assert log.written == [("WARNING", "nothing was sent: No key yet.")]
     log.written.clear()
 
-    message = report_exception(log, ValueError("hidden-words"), shell)
+    message = report_exception(log, ValueError("hidden-words"), shell, is_admin=True)
 
     assert message == (
         f"Something in this {shell.noun} went wrong. Try again; if the problem persists, "
@@ -46,6 +48,39 @@ def test_mistake_of_ours_is_in_the_log_alone(shell: Shell) -> None:
     assert level == "ERROR"
     assert "ValueError" in line
     assert "hidden-words" not in line
+
+
+@pytest.mark.parametrize(
+    "keys", [" (known keys: like, name).", ". Known keys: like, name."]
+)
+def test_keys_of_a_valve_are_listed_for_administrators(keys: str) -> None:
+    """Users can only say which valve it is; both ways to refuse lead to the page."""
+    log = Lines()
+    error = InvalidRequest(f"X_JSON: the key nme is unknown{keys} Correct it.")
+    ended = RunDone(Ending("invalid", message=str(error)))
+    told = {
+        is_admin: (
+            report_exception(log, error, PIPE_SHELL, is_admin=is_admin),
+            report_run(log, ended, PIPE_SHELL, is_admin=is_admin).ending.message,
+        )
+        for is_admin in (True, False)
+    }
+    short = f"X_JSON: the key nme is unknown. Correct it. {ERROR_ID}"
+    assert told == {False: (short, short), True: (f"{error} {ERROR_ID}",) * 2}
+    assert all("like, name" in line for _, line in log.written)
+
+
+@pytest.mark.parametrize(
+    ("error", "is_task"),
+    [(InvalidRequest("Used up.", remedy="rule"), False), (InvalidRequest("No."), True)],
+)
+def test_nobody_is_warned_of_a_limit_or_twice(
+    error: InvalidRequest, is_task: bool
+) -> None:
+    """The title of a chat fails for what its answer has warned of."""
+    log = Lines()
+    report_exception(log, error, PIPE_SHELL, is_admin=False, is_task=is_task)
+    assert log.written == [("INFO", f"nothing was sent: {error}")]
 
 
 def test_line_is_cut_and_whole() -> None:
@@ -195,8 +230,8 @@ def test_only_administrators_read_what_the_server_said(
     [(level, line)] = log.written
     assert level == "WARNING"
     assert line == (
-        "refused: HTTP 400, code None, type invalid_request_error, param input[3], "
-        "request id req_1, response id resp_1, review target rv_1, category weapons. "
+        "refused: HTTP 400, type invalid_request_error, param input[3], request id req_1, "
+        "response id resp_1, review target rv_1, category weapons. "
         f"{SAID}"
     )
 
@@ -210,8 +245,7 @@ def test_server_that_said_nothing_is_reported_by_our_message() -> None:
 
     assert told.ending.message == f"Not found. {ERROR_ID}"
     [(_, line)] = log.written
-    assert line.endswith("param None, request id . Not found.")
-    assert line.startswith("unreachable: HTTP None, code dns, ")
+    assert line == "unreachable: code dns. Not found."
 
 
 def test_end_of_the_words_of_a_server_is_no_half_of_a_secret() -> None:
@@ -250,5 +284,5 @@ def test_line_of_a_failure_has_words_of_the_api_alone() -> None:
     )
 
     [(_, line)] = log.written
-    assert "code None, type None, param None" in line
+    assert line.startswith("refused: HTTP 400, request id req_1. ")
     assert "diary" not in line

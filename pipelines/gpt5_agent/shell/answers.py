@@ -136,7 +136,9 @@ def _report_refusal(
     if not call.caller.task:
         model = resolve_model(call.model).id
         metadata = log_refusal(call.log, call.strategy, model, error)
-    return report_exception(call.log, error, PIPELINE_SHELL), metadata
+    is_admin = call.caller.reads_reasons
+    message = report_exception(call.log, error, PIPELINE_SHELL, is_admin=is_admin)
+    return message, metadata
 
 
 async def _run_events(
@@ -212,7 +214,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if is_usable_text(call.caller.task, event.ending):
                     text = completion_text(event)
     except Exception as error:
-        report_exception(call.log, error, PIPELINE_SHELL)
+        report_exception(call.log, error, PIPELINE_SHELL, is_admin=False, is_task=True)
     return task_result(text, call.caller.host_model)
 
 

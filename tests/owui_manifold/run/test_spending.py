@@ -468,7 +468,7 @@ async def test_rules_restrict_models_efforts_and_tools(desk: Desk) -> None:
     assert "tools" not in sent
     desk.set_valves(FILE_SEARCH_VECTOR_STORES="")
     message = await desk.refusal(**ADMIN)
-    assert message == "gpt-5.6-sol is not available to you. You may use: gpt-6-*."
+    assert message == "GPT-5.6 Sol is not available to you. You may use: gpt-6-*."
 
     requests = len(desk.bodies)
     await desk.chunks({**body, "model": "my_pipe.mine"})  # of which nothing is known
@@ -509,7 +509,7 @@ async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
     """The name of an agent opens nothing, and closes nothing."""
     body = chat("Hi", model="my_pipe.gpt5_function_calling")
     desk.limit({"models": ["gpt5_*"]})
-    refused = "gpt-6.1-sol is not available to you. You may use: gpt5_*."
+    refused = "GPT-6.1 Sol is not available to you. You may use: gpt5_*."
     assert await desk.refusal(body) == refused
 
     desk.limit({"models": ["gpt-6.1-*"], "money": 1000, "per": "month"})
@@ -524,12 +524,12 @@ async def test_agents_are_judged_and_counted_by_their_model(desk: Desk) -> None:
         (
             "high",
             {"models": ["gpt-6.1-sol"]},
-            "gpt-6.1-sol-pro is not available to you",
+            "GPT-6.1 Sol pro is not available to you",
         ),
-        ("research", {"models": ["gpt-6.1-sol"]}, "sol-research is not available to"),
+        ("research", {"models": ["gpt-6.1-sol"]}, "Sol Research is not available to"),
         ("research", {"tools": []}, "you may not use web search"),
         ("research", {"models": ["gpt-6.1-sol-research"]}, ""),
-        ("pro", {"models": ["gpt-6.1-sol"]}, "gpt-6.1-sol-pro is not available to you"),
+        ("pro", {"models": ["gpt-6.1-sol"]}, "GPT-6.1 Sol pro is not available to you"),
         ("pro", {"models": ["gpt-6.1-sol-pro"]}, ""),
     ],
 )
