@@ -284,9 +284,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Databricks, Copilot and Ollama.
+        # Databricks, Copilot and Ollama; also other than the one of a gateway.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|not (?:supported )?in (?:the )?v1/(?:responses|chat/completions)"
+        r"|support the '\S{0,20}/(?:responses|chat/completions)' API"
         r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"

@@ -7,6 +7,7 @@ tree. They are paired from the end, because the host may have left out the oldes
 """
 
 import math
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import takewhile
@@ -372,6 +373,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                     url = as_text(_input_part(row, detail).get("image_url"))
                     if url[:11].lower() == "data:image/":
                         yield AssistantImage(url)
+            for drawn in _DRAWN_IN_TEXT.finditer(text):
+                yield AssistantImage(drawn[2])
+            text = _DRAWN_IN_TEXT.sub(r"\1", text)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -406,6 +410,14 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 _IMAGES = ("image_url", "input_image", "image")
 """The types of images in a content, at OpenAI and at others."""
+_DRAWN_IN_TEXT = re.compile(
+    r"!\[([^\[\]\n]{0,300})\]"
+    r"\((data:image/(?:png|jpe?g|webp|gif);base64,[a-z0-9+/=]{1000,}+)\)",
+    re.IGNORECASE,
+)
+"""An image in the Markdown of an answer, as servers of models that draw write it. Open
+WebUI stores it like that by default (env.py:1069), and with its setting takes out those
+that are as long (utils/files.py:128): no model writes so much base64 itself."""
 
 
 def _input_part(part: object, detail: str) -> Item:

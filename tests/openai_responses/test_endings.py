@@ -386,6 +386,10 @@ NO_MODEL = (
     "No endpoints found that support the requested output modalities: text",
     "This model is only supported in v1/chat/completions and not in v1/responses.",
     "The model 'openai.gpt-5.6-terra' does not support the '/v1/responses' API",
+    "The model 'openai.gpt-5.6-luna' does not support the '/v1/chat/completions' API",
+    "This model is only supported in v1/responses and not in v1/chat/completions.",
+    "This is not a chat model and thus not supported in the v1/chat/completions "
+    "endpoint. Did you mean to use v1/completions?",
     'model "gpt-4o" is not accessible via the /responses endpoint',
     '"bge-m3:latest" does not support chat',
     "The provided model identifier is invalid.",

@@ -274,6 +274,32 @@ def test_images_of_an_answer_are_in_front_of_its_text(place: str) -> None:
     assert parse_messages([message])[1] == parts
 
 
+@pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
+def test_image_that_an_answer_has_in_its_text_is_seen_and_not_read(kind: str) -> None:
+    """As words, one picture of a gateway would fill the model's window."""
+    url = f"data:image/{kind};base64,{'iVBORw0KGgo' * 100}="
+    text = f"Here:\n\n![a fox]({url})\n\nAnd ![]({url})![a fox](https://e.com/a.png)"
+
+    parts = [
+        *[AssistantImage(url)] * 2,
+        AssistantText("Here:\n\na fox\n\nAnd ![a fox](https://e.com/a.png)"),
+    ]
+    assert parse_messages([said("assistant", text)])[1] == parts
+    assert parse_messages([said("assistant", f"![]({url})")])[1] == parts[:1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"`![a dot]({PICTURE})` draws a dot.",
+        f"![a fox](data:image/svg+xml;base64,{'PHN2Zy8+' * 200})",
+        f"![a fox](data:image/png;base64,{'!' * 2000})",
+    ],
+)
+def test_address_that_a_model_can_write_stays_in_its_words(text: str) -> None:
+    assert parse_messages([said("assistant", text)])[1] == [AssistantText(text)]
+
+
 def test_calls_stand_after_the_text_and_before_what_they_returned() -> None:
     """A round of tools as Chat Completions writes it."""
     function = {"name": "get_weather", "arguments": '{"city":"Bern"}'}
