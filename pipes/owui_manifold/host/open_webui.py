@@ -18,6 +18,7 @@ from openai_responses.json_input import JsonObject, as_list, as_mapping, value_a
 from owui_chat.input.summary import CLOCKS
 from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
+from owui_host.models import model_entry
 from owui_host.task_models import TASK_MODEL_SETTINGS
 from owui_host.users import HostUser, user_model
 from shells.administration import (
@@ -42,6 +43,11 @@ class HostContext(NamedTuple):
     metadata: JsonObject
     event_call: EventCall | None
     event_emitter: EventEmitter | None
+
+    @property
+    def model(self) -> JsonObject:
+        """The host's entry of the model that answers."""
+        return model_entry(self.metadata, self.request)
 
     @property
     def continues(self) -> bool:
@@ -537,21 +543,21 @@ def _sent_params(stored: JsonObject) -> dict[str, Any]:
     return params
 
 
-async def without_forbidden_search(
-    metadata: JsonObject, user: JsonObject
-) -> JsonObject:
-    """Return the metadata, without web search if the user may not use it.
+async def without_forbidden_search(host: HostContext) -> JsonObject:
+    """Return the metadata of a call, without web search if the user may not use it.
 
     `features` comes from the client and is not checked by the host for a pipe
     (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
+    metadata = host.metadata
+    user = host.user
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     # The model, the server and the user's groups have to allow it.
     config = host_name("models.config", "Config")
     has_permission = host_name("utils.access_control", "has_permission")
-    meta = value_at(metadata, "model", "info", "meta", "capabilities")
+    meta = value_at(host.model, "info", "meta", "capabilities")
     may_search = as_mapping(meta).get("web_search", True)
     if may_search and await config.get("web.search.enable", False):
         rights = await config.get("user.permissions", {})
