@@ -59,6 +59,7 @@ from owui_manifold.host.open_webui import (
     EventEmitter,
     HostContext,
     StoredOutput,
+    is_in_others_chat,
     wait_for_database,
     without_forbidden_search,
 )
@@ -128,14 +129,17 @@ class Pipe:
         )
         permitted: JsonObject = metadata
         answering: JsonObject | None = None
+        is_guest = False
         fault: Exception | None = None
         try:
             answering = host.model
             permitted = await without_forbidden_search(host)
+            is_guest = await is_in_others_chat(host)
         except Exception as error:  # the host would show the database's own words
             fault = error
         config = read_config(self.valves, user, permitted, body)
         caller = read_caller(body, user, metadata, __task__, tools, answering)
+        caller = caller._replace(is_in_others_chat=is_guest)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
         call = ArrivedCall(

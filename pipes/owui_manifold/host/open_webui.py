@@ -14,7 +14,13 @@ from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    value_at,
+)
 from owui_chat.input.summary import CLOCKS
 from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
@@ -564,6 +570,21 @@ async def without_forbidden_search(host: HostContext) -> JsonObject:
         if await has_permission(user.get("id"), "features.web_search", rights):
             return metadata
     return {**metadata, "features": {**requested, "web_search": False}}
+
+
+async def is_in_others_chat(host: HostContext) -> bool:
+    """Say whether an administrator asks in a chat of somebody else.
+
+    Its owner lets them continue it (Open WebUI 0.12), and reads the answer.
+    """
+    chat_id = as_text(host.metadata.get("chat_id"))
+    if not chat_id or host.user.get("role") != "admin":
+        return False
+    chats = host_name("models.chats", "Chats")
+    if await chats.is_chat_owner(chat_id, as_text(host.user.get("id"))):
+        return False
+    # A temporary chat and a channel have no row either.
+    return await chats.get_chat_title_by_id(chat_id) is not None
 
 
 async def make_native(model_id: str) -> bool:

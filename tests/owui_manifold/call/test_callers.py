@@ -241,6 +241,7 @@ async def test_unknown_names_are_reported_to_administrators(
     """Once in a chat and once in the log, and to no one else."""
     known = "service_tier, Admin:Metadata, mcp.server_url, reasoning.mode, web_search"
     lines_by_call = list[list[str]]()
+    desk.host.chats.rows.clear()  # the chat is not somebody else's
     for opened in (known, f"{known}, servce_tier, admin: store"):
         desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
         for user in (USER, ADMIN, ADMIN):
