@@ -34,6 +34,7 @@ from owui_administration.names import NameCheck
 from owui_administration.telemetry import ServerWords, Telemetry
 from owui_administration.usage_table import UsageTable
 from owui_host.lookup import HostTooOld
+from owui_host.models import model_entry
 from shells.administration import (
     ADMINISTRATION_CONTRACT,
     ADMINISTRATION_ID,
@@ -187,13 +188,18 @@ class Filter:
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
         __request__: Any = None,
+        __metadata__: JsonObject | None = None,
     ) -> JsonObject:
-        """Count what an answer of the agent pipeline reports."""
+        """Count what an answer of the agent pipeline reports.
+
+        In an arena `__model__` is the arena, whichever model answers.
+        """
         # Stream filters see every chunk; few of them report usage.
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event
-        model = find_agent_model(__model__ or {}, __request__)
+        metadata = {"model": __model__, **(__metadata__ or {})}
+        model = find_agent_model(model_entry(metadata, __request__), __request__)
         if model:
             user_id = (__user__ or {}).get("id")
             row = usage_row(user_id, listed_name(model), usage)

@@ -48,6 +48,8 @@ class Attachment(NamedTuple):
     """The host itself puts an image into the message."""
     is_unread: bool = False
     """The host could not read the text in it."""
+    named_by: str = ""
+    """The user whose message names it, if the host says so."""
 
 
 class StoredMessage(NamedTuple):

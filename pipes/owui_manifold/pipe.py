@@ -59,6 +59,7 @@ from owui_manifold.host.open_webui import (
     EventEmitter,
     HostContext,
     StoredOutput,
+    is_in_others_chat,
     wait_for_database,
     without_forbidden_search,
 )
@@ -117,15 +118,28 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
+        tools = __tools__ or {}
+        host = HostContext(
+            tools=tools,
+            request=__request__,
+            user=user,
+            metadata=metadata,
+            event_call=__event_call__,
+            event_emitter=__event_emitter__,
+        )
         permitted: JsonObject = metadata
+        answering: JsonObject | None = None
+        is_guest = False
         fault: Exception | None = None
         try:
-            permitted = await without_forbidden_search(metadata, user)
+            answering = host.model
+            permitted = await without_forbidden_search(host)
+            is_guest = await is_in_others_chat(host)
         except Exception as error:  # the host would show the database's own words
             fault = error
         config = read_config(self.valves, user, permitted, body)
-        tools = __tools__ or {}
-        caller = read_caller(body, user, metadata, __task__, tools)
+        caller = read_caller(body, user, metadata, __task__, tools, answering)
+        caller = caller._replace(is_in_others_chat=is_guest)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
         call = ArrivedCall(
@@ -139,14 +153,7 @@ class Pipe:
                 new_ulid()[-10:],
                 keeps_all=config.shows_log,
             ),
-            host=HostContext(
-                tools=tools,
-                request=__request__,
-                user=user,
-                metadata=metadata,
-                event_call=__event_call__,
-                event_emitter=__event_emitter__,
-            ),
+            host=host,
         )
         if permitted is not metadata:
             call.note_left_out({"web_search": "no permission for web search"})

@@ -72,6 +72,8 @@ class ChatCaller(NamedTuple):
     """Whether the host reads a stream. It takes any true value of `stream` for true
     (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
+    is_in_others_chat: bool = False
+    """Whether an administrator asks in a chat of somebody else, as the pipe knows."""
     wants_usage_chunk: bool = False
     """Whether a program asks for the usage in a chunk of its own, the last one."""
     reads_older_calls: bool = False
@@ -103,9 +105,10 @@ class ChatCaller(NamedTuple):
     def reads_reasons(self) -> bool:
         """Whether the answer tells what only administrators may read.
 
-        The members of a channel read what is said to an administrator there.
+        The members of a channel read what is said to an administrator there, and the
+        owner of a chat reads it in the chat.
         """
-        return self.is_admin and not self.is_in_channel
+        return self.is_admin and not (self.is_in_channel or self.is_in_others_chat)
 
     @property
     def drops_errors(self) -> bool:

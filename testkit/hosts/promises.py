@@ -94,6 +94,7 @@ PROMISED = {
     "models.chats:Chats.upsert_message_to_chat_by_id_and_message_id": (
         "async (id, message_id, message, *, touch)"
     ),
+    "models.chats:Chats.is_chat_owner": "async (id, user_id)",
     "models.chats:Chats.get_chat_by_id": "async (id)",
     "models.chats:Chats.get_chat_by_id_and_user_id": "async (id, user_id)",
     "models.chats:Chats.update_chat_by_id": "async (id, chat, *, touch)",

@@ -70,6 +70,11 @@ class Chats:
         row = self.rows.get(id)
         return row if row and row.user_id == user_id else None
 
+    async def is_chat_owner(self, id: str, user_id: str) -> bool:
+        """Say whether there is such a chat of the user (models/chats.py)."""
+        row = self.rows.get(id)
+        return bool(row and row.user_id == user_id)
+
     async def get_chat_by_id(self, id: str) -> Row | None:
         """Return anybody's chat (models/chats.py)."""
         return self.rows.get(id)

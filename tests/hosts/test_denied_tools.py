@@ -90,6 +90,22 @@ async def test_denied_tool_runs_nowhere(
         assert case.words in told, name
 
 
+async def test_denied_tool_runs_in_no_chat_of_several_models(
+    tab: Tab, admin: User, simulator: Simulator, has_run: Callable[[], bool]
+) -> None:
+    """Clients choose which one is the first, and add a function that nothing runs."""
+    params = {"custom_params": {"tools": [{"type": "function", "function": BOGUS}]}}
+    body = {**calling("get_weather", "toolkit"), "params": params}
+    async with valves_changed(admin, PIPE, **DENIED):
+        turns = await tab.begin_each([MODEL, f"{PIPE}.gpt-5.2"], "sim:tool", body=body)
+        for turn in turns:
+            await turn.until(lambda seen: seen.finished.is_set())
+
+    assert not has_run()
+    told = [output for sent in chat_bodies(simulator) for output in tool_outputs(sent)]
+    assert ["does not allow" in output for output in told] == [True, True]
+
+
 @pytest_asyncio.fixture
 async def tool_search(admin: User) -> AsyncIterator[None]:
     """All tools can be reached through `call_tool` alone; people may bring their own."""

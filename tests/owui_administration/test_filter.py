@@ -22,6 +22,7 @@ ANN: Json = {"id": "u-1", "email": "ann@example.com", "role": "user"}
 AGENT: Json = {"id": "gpt5_agent_strategies.gpt5_react", "pipeline": {}}
 OWN_MODEL: Json = {"id": "openai_responses.gpt-5.2", "pipe": {"type": "pipe"}}
 WORKSPACE: Json = {"id": "helper", "info": {"base_model_id": AGENT["id"]}}
+ARENA: Json = {"id": "arena", "owned_by": "arena"}
 REQUEST = SimpleNamespace(
     app=SimpleNamespace(state=SimpleNamespace(MODELS={AGENT["id"]: AGENT}))
 )
@@ -53,6 +54,8 @@ async def ask(made: Filter, model: Json = AGENT, **given: Any) -> Json:
 
 def report(made: Filter, model: Json, **event: Any) -> None:
     given: Json = {"__user__": ANN, "__model__": model, "__request__": REQUEST}
+    if model == ARENA:
+        given["__metadata__"] = {"model": ARENA, "model_id": AGENT["id"]}
     assert made.stream(event, **given) == event
 
 
@@ -60,11 +63,15 @@ async def counted(made: Filter) -> list[UsageRow]:
     return await made._usage.user_rows("u-1", "2026")
 
 
-@pytest.mark.parametrize("model", [AGENT, WORKSPACE])
-async def test_agent_is_counted_and_refused(limited: Filter, model: Json) -> None:
+@pytest.mark.parametrize(
+    ("model", "asked"), [(AGENT, AGENT), (WORKSPACE, WORKSPACE), (AGENT, ARENA)]
+)
+async def test_agent_is_counted_and_refused(
+    limited: Filter, model: Json, asked: Json
+) -> None:
     await ask(limited, model)
-    report(limited, model, delta="Hi")
-    report(limited, model, usage=USED)
+    report(limited, asked, delta="Hi")
+    report(limited, asked, usage=USED)
 
     [row] = await counted(limited)
     assert row[2:] == ("gpt5_react", 1, 900, 300, 100, 250_000)

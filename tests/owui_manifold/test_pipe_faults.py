@@ -15,6 +15,7 @@ from calls.outcomes import (
 from calls.sample import IDS, USER, chat
 from calls.valves import expert
 from owui_manifold.call.valves import UserValves
+from stand_in.host import Row
 
 pytestmark = pytest.mark.asyncio
 
@@ -104,6 +105,20 @@ async def test_administrator_sees_the_log_of_a_failure(
     assert "WARNING" in log
     for secret in ("diary", valves.get("API_KEY") or desk.sim.api_key):
         assert secret not in log
+
+
+@pytest.mark.parametrize("owner", ["user-1", "somebody else"])
+async def test_chat_of_somebody_else_tells_an_administrator_no_reasons(
+    owner: str, desk: Desk
+) -> None:
+    """Its owner lets the administrator continue it, and reads what is stored there."""
+    desk.set_valves(USER_MAY_CHANGE="nonsense")
+    desk.host.chats.rows[IDS["chat_id"]] = Row(owner, {"title": "Trip"})
+
+    chunks = await desk.ask("sim:quota", **asking())
+
+    told = [words in str(chunks) for words in ("USER_MAY", "server said", "Log of")]
+    assert told == [owner == "user-1"] * 3
 
 
 async def test_own_fault_is_in_the_log_that_is_shown(desk: Desk) -> None:

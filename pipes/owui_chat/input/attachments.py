@@ -23,7 +23,7 @@ from typing import Any
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item, content_parts, has_web_scheme, item_type
-from openai_responses.json_input import JsonObject, as_mapping, value_at
+from openai_responses.json_input import JsonObject, as_mapping, as_text, value_at
 from owui_chat.file_names import INERT_TYPES, shorten_name
 from owui_chat.host_tools import TOOL_IMAGES_PREFIX
 from owui_chat.messages import (
@@ -172,7 +172,9 @@ def attach_files(
         left = _MAX_ATTACHMENTS
         for position, user in reversed(users.items()):
             if user.stored:
-                attached = _read_attachments(user.stored.row.get("files"))[:left]
+                row = user.stored.row
+                author = as_text(row.get("user_id"))
+                attached = _read_attachments(row.get("files"), author)[:left]
                 files[position] = attached
                 left -= len(attached)
     elif users:
@@ -198,7 +200,7 @@ def attach_files(
     return result
 
 
-def _read_attachments(files: object) -> list[Attachment]:
+def _read_attachments(files: object, author: str = "") -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
     attachments: list[Attachment] = []
     for row in content_parts(files):
@@ -213,7 +215,9 @@ def _read_attachments(files: object) -> list[Attachment]:
             text = as_mapping(value_at(row, "file", "data"))
             is_unread = text.get("status") == "failed" and not text.get("content")
             attachments.append(
-                Attachment(str(row["id"]), name, content_type, is_image, is_unread)
+                Attachment(
+                    str(row["id"]), name, content_type, is_image, is_unread, author
+                )
             )
     return attachments
 

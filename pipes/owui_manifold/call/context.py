@@ -83,16 +83,20 @@ def read_caller(
     metadata: JsonObject,
     task: str | None,
     tools: Collection[str] = (),
+    answering: JsonObject | None = None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`.
 
     Another function in a chat that offers others than the chat's `tools` is a program:
-    it has to get their calls (Haervwe's planner passes the chat's metadata on).
+    it has to get their calls (Haervwe's planner passes the chat's metadata on). The
+    `answering` model is the one that the host itself asks: of its chats, clients choose
+    the tools, and the host would run the calls of a program without TOOL_APPROVAL.
     """
     name = str(task or "")
     host_model = str(body.get("model") or "")
     is_for_program = is_program(name)
-    if not name and not is_chats_model(host_model, metadata):
+    model = as_mapping(metadata.get("model")) if answering is None else answering
+    if not name and model and not _is_model(host_model, model):
         for tool in content_parts(body.get("tools")):
             own = as_text(as_mapping(tool.get("function") or tool).get("name"))
             is_for_program = is_for_program or bool(own and own not in tools)
@@ -116,9 +120,13 @@ def is_chats_model(host_model: str, metadata: JsonObject) -> bool:
     In a chat with several models the metadata name the first (main.py:1831 of 0.12.4).
     """
     model = as_mapping(metadata.get("model"))
-    base = value_at(model, "info", "base_model_id")
     chosen = metadata.get("selected_model_id")  # of an arena
-    return not model or host_model in (model.get("id"), base, chosen)
+    return not model or host_model == chosen or _is_model(host_model, model)
+
+
+def _is_model(host_model: str, model: JsonObject) -> bool:
+    """Say whether the host's entry is that of the model, or of one made of it."""
+    return host_model in (model.get("id"), value_at(model, "info", "base_model_id"))
 
 
 _MAX_REASONS = 50

@@ -14,10 +14,17 @@ from urllib.parse import quote
 
 from openai_responses.errors import InvalidRequest
 from openai_responses.items import Item
-from openai_responses.json_input import JsonObject, as_list, as_mapping, value_at
+from openai_responses.json_input import (
+    JsonObject,
+    as_list,
+    as_mapping,
+    as_text,
+    value_at,
+)
 from owui_chat.input.summary import CLOCKS
 from owui_host.database import run_sql
 from owui_host.lookup import HostTooOld, host_name
+from owui_host.models import model_entry
 from owui_host.task_models import TASK_MODEL_SETTINGS
 from owui_host.users import HostUser, user_model
 from shells.administration import (
@@ -42,6 +49,11 @@ class HostContext(NamedTuple):
     metadata: JsonObject
     event_call: EventCall | None
     event_emitter: EventEmitter | None
+
+    @property
+    def model(self) -> JsonObject:
+        """The host's entry of the model that answers."""
+        return model_entry(self.metadata, self.request)
 
     @property
     def continues(self) -> bool:
@@ -537,27 +549,42 @@ def _sent_params(stored: JsonObject) -> dict[str, Any]:
     return params
 
 
-async def without_forbidden_search(
-    metadata: JsonObject, user: JsonObject
-) -> JsonObject:
-    """Return the metadata, without web search if the user may not use it.
+async def without_forbidden_search(host: HostContext) -> JsonObject:
+    """Return the metadata of a call, without web search if the user may not use it.
 
     `features` comes from the client and is not checked by the host for a pipe
     (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
+    metadata = host.metadata
+    user = host.user
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     # The model, the server and the user's groups have to allow it.
     config = host_name("models.config", "Config")
     has_permission = host_name("utils.access_control", "has_permission")
-    meta = value_at(metadata, "model", "info", "meta", "capabilities")
+    meta = value_at(host.model, "info", "meta", "capabilities")
     may_search = as_mapping(meta).get("web_search", True)
     if may_search and await config.get("web.search.enable", False):
         rights = await config.get("user.permissions", {})
         if await has_permission(user.get("id"), "features.web_search", rights):
             return metadata
     return {**metadata, "features": {**requested, "web_search": False}}
+
+
+async def is_in_others_chat(host: HostContext) -> bool:
+    """Say whether an administrator asks in a chat of somebody else.
+
+    Its owner lets them continue it (Open WebUI 0.12), and reads the answer.
+    """
+    chat_id = as_text(host.metadata.get("chat_id"))
+    if not chat_id or host.user.get("role") != "admin":
+        return False
+    chats = host_name("models.chats", "Chats")
+    if await chats.is_chat_owner(chat_id, as_text(host.user.get("id"))):
+        return False
+    # A temporary chat and a channel have no row either.
+    return await chats.get_chat_title_by_id(chat_id) is not None
 
 
 async def make_native(model_id: str) -> bool:

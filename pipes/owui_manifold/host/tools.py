@@ -284,7 +284,7 @@ class HostTools:
         )
         sources: list[dict[str, Any]] = []
         # A model's settings can forbid citations.
-        capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
+        capabilities = value_at(host.model, "info", "meta", "capabilities")
         may_cite = value_at(capabilities, "citations") is not False
         # That of a server may have such a name, and thousands of rows.
         if text and name in _CITED and host.is_builtin(name) and may_cite:

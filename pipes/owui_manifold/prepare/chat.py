@@ -317,6 +317,8 @@ def _attach_stored(call: Call, rows: JsonObject, chat: Chat, *, is_own: bool) ->
             parts[index] = user._replace(stored=None)
     parts = mark_old_answers(parts, rows)
     parts = without_commands(parts)
+    # Knowledge of the model that answers is among its files.
+    metadata = {**metadata, "model": call.host.model}
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 

@@ -22,7 +22,7 @@ from owui_chat.input.attachments import (
 from owui_chat.messages import Attachment, ChatPart, UserMessage, user_messages
 from owui_chat.storage.images import restore_images, stored_image_ids
 from owui_chat.storage.records import Record
-from owui_host.files import read_file, readable_file
+from owui_host.files import StoredFile, read_file, readable_file
 from owui_host.users import HostUser, user_model
 
 _MAX_DOCUMENT_BYTES = 50_000_000
@@ -32,6 +32,20 @@ _TOO_LARGE = (
     "With {} the files of this chat exceed 50 MB, the limit of one request. Attach a "
     "smaller file, or start a new chat."
 )
+
+
+async def attached_file(file: Attachment, user: HostUser | None) -> StoredFile | None:
+    """Return a file of a message that `user` may read, and whoever named it there.
+
+    In a chat that others continue (Open WebUI 0.12), the others name files in their
+    messages. What the answer tells of one is theirs to read, so a file of the owner that
+    they may not read is not sent with the owner's next question.
+    """
+    stored = await readable_file(file.file_id, user)
+    if stored is None or user is None or file.named_by in ("", user.id):
+        return stored
+    author = await user_model(file.named_by)
+    return stored if await readable_file(file.file_id, author) else None
 
 
 async def add_documents(
@@ -111,7 +125,7 @@ async def _read_document(
     """
     if file.is_image:
         return None, 0
-    stored = await readable_file(file.file_id, user)
+    stored = await attached_file(file, user)
     name = file.name
     declared = file.content_type
     if stored:

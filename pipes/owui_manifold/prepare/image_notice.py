@@ -25,7 +25,7 @@ def image_hint(call: Call, model: ResolvedModel) -> str:
     """
     if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
-    filters = value_at(call.host.metadata, "model", "info", "meta", "filterIds")
+    filters = value_at(call.host.model, "info", "meta", "filterIds")
     if _IMAGE_SWITCH not in as_list(filters):
         return ""
     return _IMAGE_HINT if _may_draw(call, model) else ""

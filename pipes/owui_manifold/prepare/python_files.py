@@ -11,8 +11,9 @@ from openai_responses.requests.containers import MAX_CONTAINER_FILES
 from owui_chat.file_names import shorten_name
 from owui_chat.input.attachments import GONE_FILE, asked_files, question_index
 from owui_chat.messages import Attachment, ChatPart, user_messages
-from owui_host.files import StoredFile, readable_file
+from owui_host.files import StoredFile
 from owui_host.users import HostUser
+from owui_manifold.prepare.files import attached_file
 
 MAX_FILE_BYTES = 64 * 1024**2
 MAX_TOTAL_BYTES = 256 * 1024**2
@@ -48,7 +49,7 @@ async def choose_python_files(
         for attachment in message.attachments:
             attached.setdefault(attachment.file_id, attachment)
     for file_id, attachment in attached.items():
-        stored = await readable_file(file_id, user)
+        stored = await attached_file(attachment, user)
         if stored is None:
             # An image the host itself puts into the message, or says that it is gone.
             if file_id in asked and not attachment.is_image:

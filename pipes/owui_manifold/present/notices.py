@@ -66,7 +66,7 @@ _OLD_NAMES = "`/check` explains stored valves without effect: {}."
 def _is_first_notice(call: Call, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
-    return call.caller.is_admin and call.memory.first_time(f"chat: {notice}")
+    return call.caller.reads_reasons and call.memory.first_time(f"chat: {notice}")
 
 
 def refusal_notice(call: Call) -> str:
@@ -138,13 +138,13 @@ async def notices_of(prepared: Prepared) -> list[str]:
         notices += call.account.limits.notices()
     notices.append(retirement)
     notices += prepared.notices
-    if call.account:
+    if call.account and call.caller.reads_reasons:
         notices += call.account.limits.complaints()
     # Errors in valves: administrators see them at every answer, no one else does. An
     # unreadable rule for approvals is the worst; `Config.problems` begins with it.
     errors = (*call.config.problems, *servers.problems)
     for error in errors:
         call.log.warn(error)
-    if call.caller.is_admin:
+    if call.caller.reads_reasons:
         notices += map(hide_keys, reversed(errors))
     return [notice for notice in notices if notice]

@@ -125,7 +125,7 @@ def _usage_note(prepared: Prepared, ended: RunDone) -> str:
     Only administrators can do something about it, and read it once in a chat.
     """
     call = prepared.call
-    if not call.caller.is_admin:
+    if not call.caller.reads_reasons:
         return ""
     request = prepared.request
     usage = ended.usage

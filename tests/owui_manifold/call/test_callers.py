@@ -244,6 +244,7 @@ async def test_unknown_names_are_reported_to_administrators(
         "reasoning.context, max_output_tokens, maximum_iterations, instruction"
     )
     lines_by_call = list[list[str]]()
+    desk.host.chats.rows.clear()  # the chat is not somebody else's
     for opened in (known, f"{known}, servce_tier, admin: store"):
         desk.set_valves(EXPERT_JSON=expert(caller_may_set=opened))
         for user in (USER, ADMIN, ADMIN):

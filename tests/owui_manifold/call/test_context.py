@@ -10,6 +10,7 @@ from calls.sample import MODEL, TOOL, USER, call_of, chat
 from owui_manifold.call.context import Caller, read_caller
 from owui_manifold.call.valves import UserValves, Valves
 from simulator.accounts import CANARY_KEY
+from stand_in.host import host_request
 
 BODY = {"model": "my_pipe.gpt-5.2-high", "stream": True}
 IDS = {"chat_id": "chat-1", "message_id": "m-1", "session_id": "s-1"}
@@ -73,6 +74,30 @@ def test_other_function_with_tools_of_its_own_is_a_program(
     caller = read_caller({**BODY, **body}, {}, metadata, task, tools)
 
     assert caller.is_open_webui is not is_program
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("answering", "is_program"),
+    [
+        ({"id": MODEL}, False),
+        ({"id": "helper", "info": {"base_model_id": MODEL}}, False),
+        ({"id": "planner"}, True),
+    ],
+)
+async def test_model_that_the_host_asks_is_no_program(
+    answering: dict[str, Any], is_program: bool, desk: Desk
+) -> None:
+    """Clients choose models and tools; the host would run a program's calls unasked."""
+    request = host_request()
+    request.app.state.MODELS[answering["id"]] = answering
+    first = {"id": "an arena, or the first of several models"}
+    metadata = {**IDS, "model": first, "model_id": answering["id"]}
+    body = chat("sim:tool", tools=[TOOL])
+
+    await desk.chunks(body, __metadata__=metadata, __request__=request)
+
+    assert len(desk.bodies) == (1 if is_program else 2)
 
 
 @pytest.mark.parametrize(

@@ -234,11 +234,15 @@ async def test_search_of_a_client_is_taken_back_where_the_server_forbids_it(
     meta = {"capabilities": {"web_search": change.get("model", True)}}
     metadata = {
         "features": {"web_search": change.get("asked", True), "other": 1},
-        "model": {"info": {"meta": meta}},
+        "model": {"id": "the first of several"},
+        "model_id": "helper",
     }
+    request = host_request()
+    request.app.state.MODELS["helper"] = {"id": "helper", "info": {"meta": meta}}
     user = {"id": change.get("user", "user-1"), "role": change.get("role", "user")}
 
-    permitted = await without_forbidden_search(metadata, user)
+    context = host_context(user=user, metadata=metadata, request=request)
+    permitted = await without_forbidden_search(context)
 
     assert permitted["features"]["web_search"] is searches
     assert permitted["features"]["other"] == 1

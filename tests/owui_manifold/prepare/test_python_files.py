@@ -148,6 +148,25 @@ async def test_file_of_somebody_else_is_not_read(chat: StoredChat) -> None:
     assert chat.host.files.threads == []
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
+async def test_file_is_read_that_whoever_named_it_may_read(
+    is_shared: bool, chat: StoredChat
+) -> None:
+    """Whoever continues a chat of somebody else reads in it what its files say."""
+    chat.hold("One?", "Two?")
+    chat.usual |= {"FILE_INPUT": "all"}
+    file_id = chat.host.files.add(TABLE, "a.csv")
+    chat.attach(0, file_id)
+    chat.messages["q0"]["user_id"] = "user-2"
+    if is_shared:
+        chat.host.files.shared.add((file_id, "user-2"))
+
+    prepared = await chat.prepare(RULES, "One?", "Done.", "Two?")
+
+    assert bool(prepared.python_files) is is_shared
+    assert ("file_data" in str(prepared.request.input)) is is_shared
+
+
 async def test_earlier_file_that_is_gone_does_not_stop_the_chat(
     chat: StoredChat,
 ) -> None:

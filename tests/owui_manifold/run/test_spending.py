@@ -572,6 +572,7 @@ async def test_money_needs_a_price(desk: Desk) -> None:
 async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
     """Who are told of it above the answer."""
     desk.limit({"mony": 5})
+    desk.host.chats.rows.clear()  # the chat is not somebody else's
 
     assert "A rule about your usage is invalid, so you get no" in await desk.refusal()
     chunks = await desk.ask("Hi", **ADMIN)
@@ -582,6 +583,7 @@ async def test_broken_rule_closes_but_for_administrators(desk: Desk) -> None:
 async def test_unwritten_usage_is_written_with_the_next_answer(desk: Desk) -> None:
     """The answer is not touched, and an administrator is told at the next one."""
     desk.limit()
+    desk.host.chats.rows.clear()  # the chat is not somebody else's
     desk.database.failing = 2  # the pipe looks at the chat's messages before
 
     assert not errors(await desk.ask("Hi", **ADMIN))
