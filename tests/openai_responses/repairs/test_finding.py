@@ -149,83 +149,71 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
     return LeaveOutParameter(path, json_digest(value))
 
 
-def each_message(table: Mapping[Repair, Sequence[str]]) -> pytest.MarkDecorator:
-    """Test each message, with the repair that it leads to."""
-    rows = [(message, repair) for repair in table for message in table[repair]]
-    return pytest.mark.parametrize(("message", "repair"), rows)
+def each(what: str, table: Mapping[Repair, Sequence[object]]) -> pytest.MarkDecorator:
+    """Test each message or error of a table, with the repair that it leads to."""
+    rows = [(said, repair) for repair in table for said in table[repair]]
+    return pytest.mark.parametrize((what, "repair"), rows)
 
 
-@pytest.mark.parametrize(
-    ("error", "repair"),
-    [
-        (ApiError("invalid_value", param="input[1].summary"), item(THOUGHT)),
-        (ApiError(param="input[2].call_id"), item(CALL)),
-        (
-            ApiError("unknown_parameter", param="input[5].status"),
-            LeaveOutField("web_search_call", ("status",)),
-        ),
-        (
+@each(
+    "error",
+    {
+        item(THOUGHT): [ApiError("invalid_value", param="input[1].summary")],
+        item(CALL): [ApiError(param="input[2].call_id")],
+        LeaveOutField("web_search_call", ("status",)): [
+            ApiError("unknown_parameter", param="input[5].status")
+        ],
+        SendAsText(json_digest(PICTURE)): [
             ApiError(param="input[6].content[0].detail"),
-            SendAsText(json_digest(PICTURE)),
-        ),
-        (
             ApiError("invalid_image_format", message="Bad image."),
-            SendAsText(json_digest(PICTURE)),
-        ),
-        (
-            ApiError("missing_required_parameter", param="instructions"),
-            StateInstructions(),
-        ),
-        (ApiError(param="tools[0].parameters"), PlainSchemas("look")),
-        (
+        ],
+        StateInstructions(): [
+            ApiError("missing_required_parameter", param="instructions")
+        ],
+        PlainSchemas("look"): [ApiError(param="tools[0].parameters")],
+        LeaveOutToolField("strict"): [
             ApiError("unknown_parameter", param="tools[0].strict"),
-            LeaveOutToolField("strict"),
-        ),
-        (ApiError("invalid_value", param="tools[0].strict"), tool(LOOK)),
-        (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
-        (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
-        (
-            ApiError(param="tools", message="Only function tools are supported."),
-            OfferFunctionsAlone(),
-        ),
-        (
+            ApiError("unknown_parameter", param="strict"),
+        ],
+        tool(LOOK): [ApiError("invalid_value", param="tools[0].strict")],
+        tool(CLOCKS): [ApiError("unknown_parameter", param="tools[1].allowed_tools")],
+        tool(WEB): [ApiError("unknown_parameter", param="tools[2].filters")],
+        OfferFunctionsAlone(): [
+            ApiError(param="tools", message="Only function tools are supported.")
+        ],
+        tool(DRAW): [
             ApiError("invalid_value", "image_generation_user_error", None, "No size."),
-            tool(DRAW),
-        ),
-        (
             ApiError(None, "image_generation_user_error", "tools", "No images."),
-            tool(DRAW),
-        ),
-        (ApiError(param="reasoning.summary"), parameter("reasoning.summary", "auto")),
-        (
-            ApiError("unsupported_value", param="stream", message="Be verified."),
-            parameter("stream", True),
-        ),
-        (ApiError(param="tool_choice"), LeaveOutToolChoice()),
-        (ApiError(param="include[0]"), parameter("include", ["x"])),
-        (
+        ],
+        parameter("reasoning.summary", "auto"): [ApiError(param="reasoning.summary")],
+        parameter("stream", True): [
+            ApiError("unsupported_value", param="stream", message="Be verified.")
+        ],
+        LeaveOutToolChoice(): [ApiError(param="tool_choice")],
+        parameter("include", ["x"]): [ApiError(param="include[0]")],
+        StateDetail(): [
             ApiError(
                 "invalid_value",
                 param="input[6].content[0].detail",
                 message="Invalid value: 'auto'. Supported values are: 'low' and 'high'.",
-            ),
-            StateDetail(),
-        ),
-        # The name that a gateway's own API has for it.
-        (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
-        (ApiError("unknown_parameter", param="strict"), LeaveOutToolField("strict")),
-        # LM Studio demands it of a text with any field.
-        (
-            ApiError("missing_required_parameter", param="text.format"),
-            parameter("text", {"verbosity": "low"}),
-        ),
-    ],
+            )
+        ],
+        parameter("reasoning.effort", "none"): [
+            # The name that a gateway's own API has for it.
+            ApiError(param="reasoning_effort")
+        ],
+        parameter("text", {"verbosity": "low"}): [
+            # LM Studio demands it of a text with any field.
+            ApiError("missing_required_parameter", param="text.format")
+        ],
+    },
 )
 def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None:
     assert find(error, tool_choice="auto").repair == repair
 
 
-@each_message(
+@each(
+    "message",
     {
         item(SEARCH): [
             "Missing required parameter: 'input[5].id'.",
@@ -322,7 +310,7 @@ def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None
             "Unsupported value: 'none' is not supported with the 'm' model. Supported "
             "values are: 'medium'."
         ],
-    }
+    },
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
     tried = find(words(message))
@@ -392,7 +380,8 @@ EFFORT = LeaveOutParameter("reasoning.effort")
 VALUE = parameter("top_p", 0.5)
 
 
-@each_message(
+@each(
+    "message",
     {
         TRUNCATION: [
             "Unsupported parameter: truncation",
@@ -441,7 +430,7 @@ VALUE = parameter("top_p", 0.5)
             "'top_p' must be one of: 0.1, 0.9",
             "1 validation error for Request\ntop_p\n  Input should be 1",
         ],
-    }
+    },
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
     """Codex's backend, Fireworks, Groq, xAI and others name it nowhere else."""
@@ -1166,7 +1155,8 @@ ASKED: Item = {**USER, "content": [NO_WORD, PHOTO, PHOTO, PHOTO, DOCUMENT]}
 TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
 
 
-@each_message(
+@each(
+    "message",
     {
         LimitMedia("input_image", 2): [
             "At most 2 image(s) may be provided in one prompt."
@@ -1227,7 +1217,7 @@ TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
             "The content field in the Message object at messages.45 is empty. Add a "
             "ContentBlock object to the content field and try again.",
         ],
-    }
+    },
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
     """It gets all the rest. Where the chat has the words, nothing is remembered."""
@@ -1619,7 +1609,8 @@ def test_function_is_left_out_by_its_name_alone() -> None:
     assert tried is None or not isinstance(tried.repair, LeaveOutTool)
 
 
-@each_message(
+@each(
+    "message",
     {
         LeaveOutToolChoice(): [
             "Thinking mode does not support this tool_choice",
@@ -1639,7 +1630,7 @@ def test_function_is_left_out_by_its_name_alone() -> None:
             "Thinking budget is not supported for this model.",
             'think value "low" is not supported for this model',
         ],
-    }
+    },
 )
 def test_what_a_model_that_thinks_does_not_take(message: str, repair: Repair) -> None:
     """Only that goes; in all requests, if the chat does not have the words."""
