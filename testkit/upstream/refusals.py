@@ -3,6 +3,7 @@
 The bodies were published with bug reports; ids and keys in them are replaced.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -647,126 +648,94 @@ NOT_THERE = _SAID["not there"]
 UNVERIFIED = _SAID["unverified"]
 
 
-def _read_table() -> Iterator[tuple[str, RefusedBody]]:
-    for head, text in _blocks(_TABLE):
-        name, status, *said = head.split(" | ")
-        body, _, message = text.partition("=> ")
-        body = body.strip()
-        if body.startswith("<"):
-            page, _, title = body[1:-1].partition(" ")
-            body = _PAGES[page].format(title)
-        message = _SAID[said[0]].format(status) if said else message
-        yield name, RefusedBody(int(status), body, message)
+class _Row(NamedTuple):
+    """A row of a table: what is in its head, and the two texts below it."""
+
+    name: str
+    fields: list[str]
+    body: str
+    message: str
 
 
-REFUSED_BODIES = dict(_read_table())
+def _rows(table: str) -> Iterator[_Row]:
+    for head, text in _blocks(table):
+        name, *fields = head.split(" | ")
+        body, _, own = text.partition("=> ")
+        yield _Row(name, fields, body.strip(), own or _SAID[fields[-1]])
+
+
+def _sent(body: str) -> str:
+    """Return a body as it is sent: a page has only its name and its title here."""
+    if not body.startswith("<"):
+        return body
+    name, _, title = body[1:-1].partition(" ")
+    return _PAGES[name].format(title)
+
+
+REFUSED_BODIES = {
+    name: RefusedBody(int(status), _sent(body), message.format(status))
+    for name, (status, *_), body, message in _rows(_TABLE)
+}
 """By what they are."""
 
-REJECTED = (
-    "The model's server rejected the request{}. Sending it again does not help; an "
-    "administrator can find the details in the log."
-)
-
+_EVENTS = r"""
+# As above, without a status: they come in a stream, or with the status 200.
+recorded
+    {"type":"invalid_request_error","code":null,"param":null,"message":"Conversation with
+    id 'conv_1' not found."}
+    => The model's server rejected the request (invalid_request_error). Sending it again
+    does not help; an administrator can find the details in the log.
+with a place
+    {"type":"invalid_request_error","code":"integer_above_max_value",\
+    "param":"max_output_tokens","message":"No."}
+    => The model's server rejected the request (integer_above_max_value) at
+    max_output_tokens. Sending it again does not help; an administrator can find the
+    details in the log.
+without a type
+    {"code":"unsupported_parameter","param":"temperature","message":"No."}
+    => The model's server rejected the request (unsupported_parameter) at temperature.
+    Sending it again does not help; an administrator can find the details in the log.
+an image
+    {"type":"invalid_request_error","code":"invalid_value",\
+    "param":"input[9].content[1].image_url","message":"No."}
+    => The model's server could not use an image in this chat (invalid_value). Remove it,
+    or attach it again as PNG, JPEG, WEBP or GIF of a moderate size.
+model access | overloaded
+    {"type":"service_unavailable_error","code":null,"message":"Unable to verify model
+    access right now. Please retry."}
+429 | busy
+    {"code":429,"message":"No."}
+502
+    {"code":502,"message":"No."}
+    => OpenAI reported an internal error (HTTP 502). Try again in a moment.
+403
+    {"code":403,"message":"No."}
+    => The model's server does not allow this request: HTTP 403. An administrator can
+    find the reason in the log.
+wrong key | wrong key
+    {"code":"invalid_api_key","message":"No."}
+unknown model | not there
+    {"code":"model_not_found","message":"No."}
+a word for many statuses
+    {"code":"5","message":"No."}
+    => The model's server reported an error (5). Try again. An administrator can find the
+    details in the log.
+unknown
+    {"type":"odd_error","message":"No."}
+    => The model's server reported an error (odd_error). Try again. An administrator can
+    find the details in the log.
+user whose access is limited
+    {"type":"invalid_request","code":"cyber_policy_violation","message":"This user's
+    access to gpt-5.3-codex has been temporarily limited.","param":"safety_identifier"}
+    => OpenAI declined to answer, because the answer could help attack computers
+    (cyber_policy). Rephrase the question, or start a new chat. For security work, an
+    administrator can apply to OpenAI for access.
+DashScope's refusal
+    {"code":"InvalidParameter","message":"<400> InternalError.Algo: No."}
+    => The model's server rejected the request. Sending it again does not help; an
+    administrator can find the details in the log.
+"""
 FAILED_EVENTS = {
-    "recorded": (
-        {
-            "type": "invalid_request_error",
-            "code": None,
-            "param": None,
-            "message": "Conversation with id 'conv_1' not found.",
-        },
-        REJECTED.format(" (invalid_request_error)"),
-    ),
-    "with a place": (
-        {
-            "type": "invalid_request_error",
-            "code": "integer_above_max_value",
-            "param": "max_output_tokens",
-            "message": "No.",
-        },
-        REJECTED.format(" (integer_above_max_value) at max_output_tokens"),
-    ),
-    "without a type": (
-        {"code": "unsupported_parameter", "param": "temperature", "message": "No."},
-        REJECTED.format(" (unsupported_parameter) at temperature"),
-    ),
-    "an image": (
-        {
-            "type": "invalid_request_error",
-            "code": "invalid_value",
-            "param": "input[9].content[1].image_url",
-            "message": "No.",
-        },
-        _SAID["image"].replace("chat.", "chat (invalid_value)."),
-    ),
-    "model access": (
-        {
-            "type": "service_unavailable_error",
-            "code": None,
-            "message": "Unable to verify model access right now. Please retry.",
-        },
-        _SAID["overloaded"],
-    ),
-    "overloaded": (
-        {"type": "overloaded_error", "message": "Overloaded"},
-        _SAID["overloaded"],
-    ),
-    "upstream": ({"type": "upstream_error", "message": "No."}, _SAID["broken inside"]),
-    "internal": ({"code": "internal_error", "message": "No."}, _SAID["broken inside"]),
-    "timeout": (
-        {"code": "timeout", "message": "No."},
-        "OpenAI took too long to answer. Try again in a moment.",
-    ),
-    "too many": ({"code": "too_many_requests", "message": "No."}, _SAID["busy"]),
-    "429": ({"code": 429, "message": "No."}, _SAID["busy"]),
-    "503": ({"code": "503", "message": "No."}, _SAID["overloaded"]),
-    "502": (
-        {"code": 502, "message": "No."},
-        "OpenAI reported an internal error (HTTP 502). Try again in a moment.",
-    ),
-    "403": (
-        {"code": 403, "message": "No."},
-        "The model's server does not allow this request: HTTP 403. An "
-        "administrator can find the reason in the log.",
-    ),
-    "wrong key": ({"code": "invalid_api_key", "message": "No."}, _SAID["wrong key"]),
-    "unknown model": (
-        {"code": "model_not_found", "message": "No."},
-        _SAID["not there"],
-    ),
-    "deactivated": (
-        {"code": "account_deactivated", "message": "No."},
-        "OpenAI has deactivated the account of the API key. An administrator has to "
-        "check API_KEY in the valves of this pipe.",
-    ),
-    "our own word": (
-        {"code": "firewall_page", "message": "No."},
-        _SAID["firewall"].format(200),
-    ),
-    "a word for many statuses": (
-        {"code": "5", "message": "No."},
-        "The model's server reported an error (5). Try again. An administrator can "
-        "find the details in the log.",
-    ),
-    "unknown": (
-        {"type": "odd_error", "message": "No."},
-        "The model's server reported an error (odd_error). Try again. An "
-        "administrator can find the details in the log.",
-    ),
-    "user whose access is limited": (
-        {
-            "type": "invalid_request",
-            "code": "cyber_policy_violation",
-            "message": "This user's access to gpt-5.3-codex has been temporarily limited.",
-            "param": "safety_identifier",
-        },
-        "OpenAI declined to answer, because the answer could help attack computers "
-        "(cyber_policy). Rephrase the question, or start a new chat. For security work, "
-        "an administrator can apply to OpenAI for access.",
-    ),
-    "DashScope's refusal": (
-        {"code": "InvalidParameter", "message": "<400> InternalError.Algo: No."},
-        REJECTED.format(""),
-    ),
+    name: (json.loads(body), message) for name, _, body, message in _rows(_EVENTS)
 }
-"""Errors that come in a stream, or with the status 200, and the messages about them."""
+"""Errors that come in a stream, and the messages about them."""
