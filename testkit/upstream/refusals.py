@@ -163,9 +163,6 @@ LiteLLM's budget | 400 | no credit
 country | 403 | country
     {"error":{"code":"unsupported_country_region_territory","message":"Country, region,
     or territory not supported","param":null,"type":"request_forbidden"}}
-country, without a wrapper | 403 | country
-    {"code":"unsupported_country_region_territory","message":"Country, region, or
-    territory not supported","param":null,"type":"request_forbidden"}
 country, told by LiteLLM | 403 | country
     {"error":{"message":"litellm.PermissionDeniedError: OpenAIException - Country,
     region, or territory not supported","type":null,"param":null,"code":"403"}}
@@ -468,10 +465,6 @@ API Management's quota of a product | 403 | plan
 Anthropic's unreadable image behind a gateway | 400 | image
     {"type":"error","error":{"type":"invalid_request_error","message":"Could not process
     image"},"request_id":"req_1"}
-Anthropic's image of another type | 400 | image
-    {"error":{"type":"invalid_request_error","message":"messages.1.content.4.\
-    image.source.base64.data: Image does not match the provided media type
-    image/jpeg"}}
 Ollama without memory | 500
     {"error":{"message":"model requires more system memory (14.3 GiB) than is available
     (7.6 GiB)","type":"api_error","param":null,"code":null}}
