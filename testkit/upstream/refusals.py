@@ -3,6 +3,7 @@
 The bodies were published with bug reports; ids and keys in them are replaced.
 """
 
+import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -113,9 +114,6 @@ wrong key | 401 | wrong key
     key at
     https://platform.openai.com/account/api-keys.","type":"invalid_request_error",\
     "param":null,"code":"invalid_api_key"}}
-unreadable token | 401 | wrong key
-    {"error":{"message":"Could not parse your authentication token. Please try signing
-    in again.","type":null,"code":null,"param":null}}
 no error at all | 401 | wrong key
 login page | 401 | wrong key
     <nginx 401 Authorization Required>
@@ -129,9 +127,6 @@ missing scope | 401 | missing scope
     organization (Reader, Writer, Owner) and project (Member, Owner), and if you're
     using a restricted API key, that it has the necessary
     scopes.","type":"invalid_request_error","param":null,"code":"missing_scope"}}
-missing scope, by its words | 401 | missing scope
-    {"error":{"message":"You have insufficient permissions for this operation. Missing
-    scopes: model.request.","type":"server_error","param":null,"code":null}}
 missing scope, told by LiteLLM | 401 | missing scope
     {"error":{"message":"litellm.AuthenticationError: AuthenticationError:
     OpenAIException - Missing scopes: api.responses.write. Received Model
@@ -154,13 +149,6 @@ address that is not allowed | 401
     server's address is not among them. An administrator has to add it to the list at
     OpenAI. If the problem persists, an administrator has to check PROXY in the valves
     of this pipe.
-deactivated account | 401
-    {"error":{"message":"The OpenAI account associated with this API key has been
-    deactivated. If you are the developer for this OpenAI app, please check your email
-    for more
-    information.","type":"invalid_request_error","param":null,"code":"account_deactivated"}}
-    => OpenAI has deactivated the account of the API key. An administrator has to check
-    API_KEY in the valves of this pipe.
 LiteLLM's key without the model | 401 | not for this key
     {"error":{"message":"key not allowed to access model. This key can only access
     models=['gpt-5']. Tried to access
@@ -168,23 +156,13 @@ LiteLLM's key without the model | 401 | not for this key
 used up quota | 401 | no credit
     {"error":{"code":"insufficient_quota","message":"No."}}
 # 402
-OpenRouter without credit | 402 | no credit
-    {"error":{"message":"Insufficient credits. Add more using
-    https://openrouter.ai/settings/credits","code":402}}
 LiteLLM's budget | 400 | no credit
     {"error":{"message":"Budget has been exceeded! Current cost: 14.2, Max budget:
     10.0","type":"budget_exceeded","param":null,"code":"400"}}
-inactive billing | 429 | no credit
-    {"error":{"message":"Your account is not active, please check your billing details
-    on our
-    website.","type":"billing_not_active","param":null,"code":"billing_not_active"}}
 # 403
 country | 403 | country
     {"error":{"code":"unsupported_country_region_territory","message":"Country, region,
     or territory not supported","param":null,"type":"request_forbidden"}}
-country, without a wrapper | 403 | country
-    {"code":"unsupported_country_region_territory","message":"Country, region, or
-    territory not supported","param":null,"type":"request_forbidden"}
 country, told by LiteLLM | 403 | country
     {"error":{"message":"litellm.PermissionDeniedError: OpenAIException - Country,
     region, or territory not supported","type":null,"param":null,"code":"403"}}
@@ -249,9 +227,6 @@ Bedrock's model for others | 403 | not for this key
 Google's wrong key | 400 | wrong key
     [{"error":{"code":400,"message":"API key not valid. Please pass a valid API
     key.","status":"INVALID_ARGUMENT"}}]
-Groq's old model | 400 | not there
-    {"error":{"message":"The model `x` has been
-    decommissioned.","type":"invalid_request_error","code":"model_decommissioned"}}
 Snowflake's unknown model | 400 | not there
     {"message":"unknown model \"x\"","request_id":"a"}
 Cloudflare's unknown model | 400 | not there
@@ -271,9 +246,6 @@ Fireworks' unpaid account | 412 | no credit
 Cloudflare's free neurons | 429 | no credit
     {"errors":[{"message":"you have used up your daily free allocation of 10,000
     neurons","code":4006}],"success":false}
-API Management's quota | 403 | plan
-    {"statusCode":403,"message":"Out of call volume quota. Quota will be replenished in
-    01:10:10."}
 safeguard that a gateway does not know | 422
     {"detail":[{"type":"extra_forbidden","loc":["body","safety_identifier"],"msg":"Extra
     inputs are not permitted","input":"u"}]}
@@ -283,11 +255,6 @@ safeguard that a gateway does not know | 422
 Portkey's guardrail | 446 | filtered
     {"error":{"message":"The guardrail checks defined in the config
     failed.","type":"hooks_failed","param":null,"code":null},"hook_results":{}}
-Groq's call that its model wrote badly | 400
-    {"error":{"message":"Failed to call a function. Please adjust your
-    prompt.","type":"invalid_request_error","code":"tool_use_failed",\
-    "failed_generation":"<function=x>"}}
-    => The model wrote something that its server could not read. Try again.
 Mistral's list in its message | 422
     {"object":"error","message":{"detail":[{"type":"extra_forbidden","loc":["body",\
     "top_k"],"msg":"Extra
@@ -336,8 +303,6 @@ gateway without its server | 502 | gateway
     <nginx 502 Bad Gateway>
 gateway of a server that is down | 503 | gateway
     <nginx 503 Service Temporarily Unavailable>
-Cloudflare's own status, as a text | 521 | gateway
-    error code: 521
 overloaded | 529 | overloaded
     {"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}
 # files and images
@@ -373,21 +338,10 @@ OpenRouter's check of a request is no policy | 400
     request"},"metadata":null}
     => The model's server rejected the request with HTTP 400 (invalid_request). An
     administrator can find the details in the log.
-Copilot's model of another API | 400 | not there
-    {"error":{"message":"model gpt-4o does not support Responses
-    API.","code":"unsupported_api_for_model","param":"model",\
-    "type":"invalid_request_error"}}
-Copilot without the model | 400 | not there
-    {"error":{"message":"The requested model is not
-    supported.","code":"model_not_supported","param":"model",\
-    "type":"invalid_request_error"}}
 Copilot with the reasoning of another account | 401
     {"error":{"message":"input item ID does not belong to this connection","code":""}}
     => OpenAI could not read the reasoning of an earlier answer in this chat. Start a
     new chat.
-Cloudflare without the model | 400 | not there
-    {"success":false,"errors":[{"code":5007,"message":"No such model @cf/x or task,
-    model not found"}],"messages":[],"result":null}
 LiteLLM's guardrail | 400 | filtered
     {"error":{"message":{"error":"Violated guardrail
     policy","aporia_ai_response":{"action":"block"}},"type":"None","param":"None",\
@@ -395,25 +349,9 @@ LiteLLM's guardrail | 400 | filtered
 LiteLLM's moderation | 400 | filtered
     {"error":{"message":{"error":"Violated OpenAI moderation
     policy","moderation_result":{}},"type":"None","param":"None","code":"400"}}
-xAI without credit | 429 | no credit
-    {"code":"Some resource has been exhausted","error":"Your team 16f2151a-40f4 has
-    either used all available credits or reached its monthly spending limit. To continue
-    making API requests, please purchase more credits."}
 new-api's channel without this API | 500 | not there
     {"error":{"message":"not implemented (request id:
     20261128)","type":"new_api_error","param":"","code":"convert_request_failed"}}
-new-api without credit | 403 | no credit
-    {"error":{"code":"insufficient_user_quota","message":"user quota is not enough
-    (request id: 20261128)","type":"new_api_error","param":""}}
-SGLang's context | 400 | too long
-    {"object":"error","message":"The input (9000 tokens) is longer than the model's
-    context length (8192 tokens).","type":"BadRequestError","param":null,"code":400}
-Ollama's context | 400 | too long
-    {"error":{"message":"the input length exceeds the context
-    length","type":"invalid_request_error","param":null,"code":null}}
-LM Studio's context | 400 | too long
-    {"error":"Trying to keep the first 9000 tokens when context the overflows. However,
-    the model is loaded with context length of only 4096 tokens, which is not enough."}
 another code is exact enough | 400 | too long
     {"error":{"code":"context_length_exceeded","message":"No."},"error_type":"server"}
 FastAPI's detail | 401
@@ -436,9 +374,6 @@ DashScope without credit | 400 | no credit
 Ark without credit | 403 | no credit
     {"error":{"code":"AccountOverdueError","message":"The request failed because your
     account has an overdue balance.","param":"","type":"Forbidden"}}
-Moonshot without credit | 429 | no credit
-    {"error":{"message":"Your account is suspended, please check your plan and billing
-    details","type":"exceeded_current_quota_error"}}
 Azure's older version | 400 | address
     {"error":{"code":"BadRequest","message":"API version not supported"}}
 SiliconFlow without credit | 403 | no credit
@@ -491,10 +426,6 @@ llama.cpp with a picture that it cannot read | 400 | image
 OpenAI's file of another kind in words | 400 | file
     {"error":{"message":"The file type you uploaded is not supported. Please try again
     with a pdf","type":"invalid_request_error","param":null,"code":null}}
-a small request above the limit of a minute | 429 | busy
-    {"error":{"message":"Request too large for organization org-1 on tokens per min (TPM):
-    Limit 250000, Requested 546. The input or output tokens must be reduced in order to
-    run successfully.","type":"tokens","param":null,"code":"rate_limit_exceeded"}}
 Codex's own server without limits | 400
     {"detail":"Unsupported parameter: max_output_tokens"}
     => The model's server rejected the request with HTTP 400 at max_output_tokens. An
@@ -528,19 +459,12 @@ Workers AI without capacity | 429 | overloaded
 new-api's busy group | 429 | overloaded
     {"error":{"message":"当前分组上游负载已饱和，请稍后再试","type":"upstream_error",\
     "param":"","code":429}}
-Helicone without credit | 429 | no credit
-    {"error":{"message":"Insufficient balance for escrow.","type":"insufficient_credits",\
-    "code":"request_failed"}}
 API Management's quota of a product | 403 | plan
     {"statusCode":403,"message":"Quota exceeded. Quota will be replenished in
     12:30:11."}
 Anthropic's unreadable image behind a gateway | 400 | image
     {"type":"error","error":{"type":"invalid_request_error","message":"Could not process
     image"},"request_id":"req_1"}
-Anthropic's image of another type | 400 | image
-    {"error":{"type":"invalid_request_error","message":"messages.1.content.4.\
-    image.source.base64.data: Image does not match the provided media type
-    image/jpeg"}}
 Ollama without memory | 500
     {"error":{"message":"model requires more system memory (14.3 GiB) than is available
     (7.6 GiB)","type":"api_error","param":null,"code":null}}
@@ -575,10 +499,6 @@ OpenRouter's account that forbids all providers | 404
 LM Studio's crash | 400 | broken inside
     {"error":{"message":"The model has crashed without additional information. (Exit
     code: 18446744072635812000)"}}
-Bedrock's model at another path | 400 | not there
-    {"error":{"code":"validation_error","message":"The model 'nvidia.nemotron-nano-9b-v2'
-    does not support the '/openai/v1/responses'
-    API","param":null,"type":"invalid_request_error"}}
 Z.AI's context behind cc-switch | 502 | too long
     CC Switch local proxy failed while handling Codex endpoint /responses. Provider:
     Zhipu GLM; upstream_status: HTTP 400; cause: Prompt exceeds max length
@@ -589,17 +509,6 @@ OpenRouter's privacy settings behind cc-switch | 404
     "code":"cc_switch_upstream_error"}}
     => The privacy settings of the account at OpenAI allow no provider of this model. An
     administrator has to change them, or choose another model.
-OpenRouter's code for what MiniMax refused | 400
-    {"error":{"message":"invalid params, invalid chat setting
-    (2013)","code":"invalid_prompt"}}
-    => The model's server rejected the request with HTTP 400 (invalid_request). An
-    administrator can find the details in the log.
-OpenCode's gateway without a payment method | 401 | no credit
-    {"type":"error","error":{"type":"CreditsError","message":"No payment method. Add a
-    payment method here: https://opencode.ai/workspace/x/billing"}}
-OpenRouter's limit of a key | 403 | no credit
-    {"error":{"message":"Key limit exceeded (monthly limit). Manage it using
-    https://openrouter.ai/settings/keys","code":403}}
 Google's key that has leaked | 403 | wrong key
     [{"error":{"code":403,"message":"Your API key was reported as leaked. Please use another
     API key.","status":"PERMISSION_DENIED"}}]
@@ -647,126 +556,99 @@ NOT_THERE = _SAID["not there"]
 UNVERIFIED = _SAID["unverified"]
 
 
-def _read_table() -> Iterator[tuple[str, RefusedBody]]:
-    for head, text in _blocks(_TABLE):
-        name, status, *said = head.split(" | ")
-        body, _, message = text.partition("=> ")
-        body = body.strip()
-        if body.startswith("<"):
-            page, _, title = body[1:-1].partition(" ")
-            body = _PAGES[page].format(title)
-        message = _SAID[said[0]].format(status) if said else message
-        yield name, RefusedBody(int(status), body, message)
+class _Row(NamedTuple):
+    """A row of a table: what is in its head, and the two texts below it."""
+
+    name: str
+    fields: list[str]
+    body: str
+    message: str
 
 
-REFUSED_BODIES = dict(_read_table())
+def _rows(table: str) -> Iterator[_Row]:
+    for head, text in _blocks(table):
+        name, *fields = head.split(" | ")
+        body, _, own = text.partition("=> ")
+        yield _Row(name, fields, body.strip(), own or _SAID[fields[-1]])
+
+
+def _sent(body: str) -> str:
+    """Return a body as it is sent: a page has only its name and its title here."""
+    if not body.startswith("<"):
+        return body
+    name, _, title = body[1:-1].partition(" ")
+    return _PAGES[name].format(title)
+
+
+REFUSED_BODIES = {
+    name: RefusedBody(int(status), _sent(body), message.format(status))
+    for name, (status, *_), body, message in _rows(_TABLE)
+}
 """By what they are."""
 
-REJECTED = (
-    "The model's server rejected the request{}. Sending it again does not help; an "
-    "administrator can find the details in the log."
-)
-
+_EVENTS = r"""
+# As above, without a status: they come in a stream, or with the status 200.
+recorded
+    {"type":"invalid_request_error","code":null,"param":null,"message":"Conversation with
+    id 'conv_1' not found."}
+    => The model's server rejected the request (invalid_request_error). Sending it again
+    does not help; an administrator can find the details in the log.
+with a place
+    {"type":"invalid_request_error","code":"integer_above_max_value",\
+    "param":"max_output_tokens","message":"No."}
+    => The model's server rejected the request (integer_above_max_value) at
+    max_output_tokens. Sending it again does not help; an administrator can find the
+    details in the log.
+without a type
+    {"code":"unsupported_parameter","param":"temperature","message":"No."}
+    => The model's server rejected the request (unsupported_parameter) at temperature.
+    Sending it again does not help; an administrator can find the details in the log.
+an image
+    {"type":"invalid_request_error","code":"invalid_value",\
+    "param":"input[9].content[1].image_url","message":"No."}
+    => The model's server could not use an image in this chat (invalid_value). Remove it,
+    or attach it again as PNG, JPEG, WEBP or GIF of a moderate size.
+model access | overloaded
+    {"type":"service_unavailable_error","code":null,"message":"Unable to verify model
+    access right now. Please retry."}
+429 | busy
+    {"code":429,"message":"No."}
+502
+    {"code":502,"message":"No."}
+    => OpenAI reported an internal error (HTTP 502). Try again in a moment.
+403
+    {"code":403,"message":"No."}
+    => The model's server does not allow this request: HTTP 403. An administrator can
+    find the reason in the log.
+wrong key | wrong key
+    {"code":"invalid_api_key","message":"No."}
+unknown model | not there
+    {"code":"model_not_found","message":"No."}
+our own word
+    {"code":"firewall_page","message":"No."}
+    => A firewall or proxy in front of the model's server did not let this request through
+    (HTTP 200). The API key is not the cause. If the problem persists, an administrator
+    has to check BASE_URL and PROXY in the valves of this pipe.
+a word for many statuses
+    {"code":"5","message":"No."}
+    => The model's server reported an error (5). Try again. An administrator can find the
+    details in the log.
+unknown
+    {"type":"odd_error","message":"No."}
+    => The model's server reported an error (odd_error). Try again. An administrator can
+    find the details in the log.
+user whose access is limited
+    {"type":"invalid_request","code":"cyber_policy_violation","message":"This user's
+    access to gpt-5.3-codex has been temporarily limited.","param":"safety_identifier"}
+    => OpenAI declined to answer, because the answer could help attack computers
+    (cyber_policy). Rephrase the question, or start a new chat. For security work, an
+    administrator can apply to OpenAI for access.
+DashScope's refusal
+    {"code":"InvalidParameter","message":"<400> InternalError.Algo: No."}
+    => The model's server rejected the request. Sending it again does not help; an
+    administrator can find the details in the log.
+"""
 FAILED_EVENTS = {
-    "recorded": (
-        {
-            "type": "invalid_request_error",
-            "code": None,
-            "param": None,
-            "message": "Conversation with id 'conv_1' not found.",
-        },
-        REJECTED.format(" (invalid_request_error)"),
-    ),
-    "with a place": (
-        {
-            "type": "invalid_request_error",
-            "code": "integer_above_max_value",
-            "param": "max_output_tokens",
-            "message": "No.",
-        },
-        REJECTED.format(" (integer_above_max_value) at max_output_tokens"),
-    ),
-    "without a type": (
-        {"code": "unsupported_parameter", "param": "temperature", "message": "No."},
-        REJECTED.format(" (unsupported_parameter) at temperature"),
-    ),
-    "an image": (
-        {
-            "type": "invalid_request_error",
-            "code": "invalid_value",
-            "param": "input[9].content[1].image_url",
-            "message": "No.",
-        },
-        _SAID["image"].replace("chat.", "chat (invalid_value)."),
-    ),
-    "model access": (
-        {
-            "type": "service_unavailable_error",
-            "code": None,
-            "message": "Unable to verify model access right now. Please retry.",
-        },
-        _SAID["overloaded"],
-    ),
-    "overloaded": (
-        {"type": "overloaded_error", "message": "Overloaded"},
-        _SAID["overloaded"],
-    ),
-    "upstream": ({"type": "upstream_error", "message": "No."}, _SAID["broken inside"]),
-    "internal": ({"code": "internal_error", "message": "No."}, _SAID["broken inside"]),
-    "timeout": (
-        {"code": "timeout", "message": "No."},
-        "OpenAI took too long to answer. Try again in a moment.",
-    ),
-    "too many": ({"code": "too_many_requests", "message": "No."}, _SAID["busy"]),
-    "429": ({"code": 429, "message": "No."}, _SAID["busy"]),
-    "503": ({"code": "503", "message": "No."}, _SAID["overloaded"]),
-    "502": (
-        {"code": 502, "message": "No."},
-        "OpenAI reported an internal error (HTTP 502). Try again in a moment.",
-    ),
-    "403": (
-        {"code": 403, "message": "No."},
-        "The model's server does not allow this request: HTTP 403. An "
-        "administrator can find the reason in the log.",
-    ),
-    "wrong key": ({"code": "invalid_api_key", "message": "No."}, _SAID["wrong key"]),
-    "unknown model": (
-        {"code": "model_not_found", "message": "No."},
-        _SAID["not there"],
-    ),
-    "deactivated": (
-        {"code": "account_deactivated", "message": "No."},
-        "OpenAI has deactivated the account of the API key. An administrator has to "
-        "check API_KEY in the valves of this pipe.",
-    ),
-    "our own word": (
-        {"code": "firewall_page", "message": "No."},
-        _SAID["firewall"].format(200),
-    ),
-    "a word for many statuses": (
-        {"code": "5", "message": "No."},
-        "The model's server reported an error (5). Try again. An administrator can "
-        "find the details in the log.",
-    ),
-    "unknown": (
-        {"type": "odd_error", "message": "No."},
-        "The model's server reported an error (odd_error). Try again. An "
-        "administrator can find the details in the log.",
-    ),
-    "user whose access is limited": (
-        {
-            "type": "invalid_request",
-            "code": "cyber_policy_violation",
-            "message": "This user's access to gpt-5.3-codex has been temporarily limited.",
-            "param": "safety_identifier",
-        },
-        "OpenAI declined to answer, because the answer could help attack computers "
-        "(cyber_policy). Rephrase the question, or start a new chat. For security work, "
-        "an administrator can apply to OpenAI for access.",
-    ),
-    "DashScope's refusal": (
-        {"code": "InvalidParameter", "message": "<400> InternalError.Algo: No."},
-        REJECTED.format(""),
-    ),
+    name: (json.loads(body), message) for name, _, body, message in _rows(_EVENTS)
 }
-"""Errors that come in a stream, or with the status 200, and the messages about them."""
+"""Errors that come in a stream, and the messages about them."""

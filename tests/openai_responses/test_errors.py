@@ -195,25 +195,19 @@ def test_error_bodies_of_all_shapes_are_read(body: object, error: ApiError) -> N
     assert read_api_error(body) == error
 
 
-@pytest.mark.parametrize(
-    ("codes", "openais"),
-    [
-        (
-            "model_not_supported unsupported_api_for_model model_not_available "
-            "model_decommissioned model_terms_required unknown_model",
-            "model_not_found",
-        ),
-        (
-            "insufficient_user_quota pre_consume_token_quota_failed",
-            "insufficient_quota",
-        ),
-        ("another_code", "another_code"),
-        ("NoCapacity no_capacity 1305", "server_is_overloaded"),
-    ],
-)
-def test_codes_of_other_servers_mean_openais(codes: str, openais: str) -> None:
+CODES_ELSEWHERE = {
+    "model_not_found": "model_not_supported unsupported_api_for_model "
+    "model_not_available model_decommissioned model_terms_required unknown_model",
+    "insufficient_quota": "insufficient_user_quota pre_consume_token_quota_failed",
+    "another_code": "another_code",
+    "server_is_overloaded": "NoCapacity no_capacity 1305",
+}
+
+
+@pytest.mark.parametrize("openais", CODES_ELSEWHERE)
+def test_codes_of_other_servers_mean_openais(openais: str) -> None:
     """Copilot's, Together's, Groq's, GitHub's and new-api's."""
-    for code in codes.split():
+    for code in CODES_ELSEWHERE[openais].split():
         assert read_api_error({"error": {"code": code}}).code == openais, code
 
 
@@ -400,40 +394,25 @@ def test_large_image_at_anthropic_has_openais_code(reason: str) -> None:
     assert read_api_error({"error": {"message": reason}}).code is None
 
 
-@pytest.mark.parametrize(
-    ("place", "reason", "code"),
-    [
-        (
-            "messages.4.content.1.image.source.base64.data",
-            "Image format image/png not supported",
-            "invalid_image_format",
-        ),
-        (
-            "messages.2.content.0.tool_result.content.0.image.source.base64",
-            "string argument should contain only ASCII characters",
-            "invalid_image_format",
-        ),
-        (
-            "messages.38.content.0.pdf.source.base64.data",
-            "A maximum of 100 PDF pages may be provided.",
-            "unsupported_file",
-        ),
-        (
-            "messages.0.content.0.document.source.base64.media_type",
-            "Input should be 'application/pdf'",
-            "unsupported_file",
-        ),
-    ],
-)
-def test_place_at_anthropic_says_what_is_refused(
-    place: str, reason: str, code: str
-) -> None:
+REFUSED_AT = {
+    "messages.4.content.1.image.source.base64.data: Image format image/png not "
+    "supported": "invalid_image_format",
+    "messages.2.content.0.tool_result.content.0.image.source.base64: string argument "
+    "should contain only ASCII characters": "invalid_image_format",
+    "messages.38.content.0.pdf.source.base64.data: A maximum of 100 PDF pages may be "
+    "provided.": "unsupported_file",
+    "messages.0.content.0.document.source.base64.media_type: Input should be "
+    "'application/pdf'": "unsupported_file",
+}
+
+
+@pytest.mark.parametrize("message", REFUSED_AT)
+def test_place_at_anthropic_says_what_is_refused(message: str) -> None:
     """Of an image or a file, whatever it says of it; a place of a text says neither."""
-    read = read_api_error({"error": {"message": f"{place}: {reason}"}})
-    assert read.code == code
-    assert read_api_error({"error": {"message": reason}}).code is None
-    text = f"messages.0.content.0.text: {place}: {reason}"
-    assert read_api_error({"error": {"message": text}}).code is None
+    assert read_api_error({"error": {"message": message}}).code == REFUSED_AT[message]
+    _, _, reason = message.partition(": ")
+    for other in (reason, f"messages.0.content.0.text: {message}"):
+        assert read_api_error({"error": {"message": other}}).code is None
 
 
 @pytest.mark.parametrize(

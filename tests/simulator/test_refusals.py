@@ -27,6 +27,7 @@ FUNCTION: Json = {
     "parameters": SCHEMA,
     "strict": False,
 }
+OF_CHAT: Json = {"type": "function", "name": "f", "function": FUNCTION}
 ADDED: Json = {"type": "additional_tools", "role": "developer", "tools": [FUNCTION]}
 FORMAT: Json = {"type": "json_schema", "name": "a", "schema": SCHEMA}
 SERVER: Json = {"type": "mcp", "server_label": "a", "server_url": "https://a.example"}
@@ -62,8 +63,12 @@ FILE: Json = {
 NEW = "gpt-6.1-sol"
 
 
-def asking(*items: Json) -> Json:
-    return {"input": [*items, USER]}
+def asking(*items: Json, **fields: Any) -> Json:
+    return {"input": [*items, USER], **fields}
+
+
+def at(model: str, **fields: Any) -> Json:
+    return {"model": model, **fields}
 
 
 def saying(*parts: Json) -> Json:
@@ -77,6 +82,28 @@ VALUE = "invalid_value, {0}: Invalid value: '{1}'. Supported values are: {2}."
 TOO_LONG = (
     "string_above_max_length, {0}: Invalid '{0}': string too long. Expected a string with "
     "maximum length {1}, but got a string with length {2} instead."
+)
+TOO_LOW = (
+    "integer_below_min_value, {0}: Invalid '{0}': integer below minimum value. Expected a "
+    "value >= {1}, but got {2} instead."
+)
+TOO_HIGH = (
+    "integer_above_max_value, {0}: Invalid '{0}': integer above maximum value. Expected a "
+    "value <= {1}, but got {2} instead."
+)
+TOO_MANY = (
+    "array_above_max_length, {0}: Invalid '{0}': array too long. Expected an array with "
+    "maximum length {1}, but got an array with length {2} instead."
+)
+PATTERN = (
+    "invalid_value, {0}: Invalid '{0}': string does not match pattern. Expected a string "
+    "that matches the pattern '{1}'."
+)
+FILE_DATA = (
+    "invalid_value, {0}: Invalid file data: '{0}'. Expected a base64-encoded data URL with "
+    "a valid file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but got "
+    "{1}. Please see https://platform.openai.com/docs/assistants/tools/"
+    "file-search#supported-files for supported file types."
 )
 UNSUPPORTED = (
     "unsupported_parameter, {0}: Unsupported parameter: '{0}' is not supported with this "
@@ -122,24 +149,15 @@ REFUSED: dict[str, Json] = {
     # Limits.
     TOO_LONG.format("metadata.k", "512", "513"): {"metadata": {"k": "v" * 513}},
     TOO_LONG.format("metadata", "64", "65"): {"metadata": {"k" * 65: "v"}},
-    "integer_below_min_value, max_tool_calls: Invalid 'max_tool_calls': integer "
-    "below minimum value. Expected a value >= 1, but got 0 instead.": {
-        "max_tool_calls": 0
-    },
+    TOO_LOW.format("max_tool_calls", 1, 0): {"max_tool_calls": 0},
     TOO_LONG.format("instructions", "10485760", "10485761"): {
         "instructions": "x" * 10_485_761
     },
     TOO_LONG.format("input[0].arguments", "1048576", "1048577"): asking(
         {**CALL, "arguments": "x" * 1_048_577}
     ),
-    "array_above_max_length, input: Invalid 'input': array too long. Expected an "
-    "array with maximum length 16384, but got an array with length 16385 instead.": {
-        "model": "gpt-4.1",
-        "input": [USER] * 16_385,
-    },
-    "integer_below_min_value, context_management[0].compact_threshold: Invalid "
-    "'context_management[0].compact_threshold': integer below minimum value. "
-    "Expected a value >= 1000, but got 999 instead.": {
+    TOO_MANY.format("input", 16384, 16385): at("gpt-4.1", input=[USER] * 16_385),
+    TOO_LOW.format("context_management[0].compact_threshold", 1000, 999): {
         "context_management": [{"type": "compaction", "compact_threshold": 999}]
     },
     VALUE.format("context_management[0].type", "forgetting", "'compaction'"): {
@@ -147,10 +165,9 @@ REFUSED: dict[str, Json] = {
     },
     MISSING.format("context_management[0].type"): {"context_management": [{}]},
     "context_length_exceeded, input: Your input exceeds the context window of this "
-    "model. Please adjust your input and try again.": {
-        "model": "gpt-5.2",
-        "input": "word " * 250_000,
-    },
+    "model. Please adjust your input and try again.": at(
+        "gpt-5.2", input="word " * 250_000
+    ),
     # Models.
     "404 model_not_found, None: The model `gpt-5-codex` has been deprecated, learn "
     "more here: https://platform.openai.com/docs/deprecations": {
@@ -166,43 +183,31 @@ REFUSED: dict[str, Json] = {
     OF_MODEL.format(
         "reasoning.effort", "low", "gpt-5.2-pro", "'medium', 'high', and 'xhigh'"
     ): {"model": "gpt-5.2-pro", "reasoning": {"effort": "low"}},
-    UNSUPPORTED.format("reasoning.effort"): {
-        "model": "gpt-4.1",
-        "reasoning": {"effort": "low"},
-    },
-    "None, include: Encrypted content is not supported with this model.": {
-        "model": "gpt-4.1",
-        "include": ["reasoning.encrypted_content"],
-    },
-    OF_MODEL.format("text.verbosity", "low", "gpt-4.1", "'medium'"): {
-        "model": "gpt-4.1",
-        "text": {"verbosity": "low"},
-    },
+    UNSUPPORTED.format("reasoning.effort"): at("gpt-4.1", reasoning={"effort": "low"}),
+    "None, include: Encrypted content is not supported with this model.": at(
+        "gpt-4.1", include=["reasoning.encrypted_content"]
+    ),
+    OF_MODEL.format("text.verbosity", "low", "gpt-4.1", "'medium'"): at(
+        "gpt-4.1", text={"verbosity": "low"}
+    ),
     "None, input: Reasoning input items can only be provided to a reasoning or "
     "computer use model. Remove reasoning items from your input and try again.": {
         "model": "gpt-4.1",
         **asking({"type": "reasoning", "summary": [], "encrypted_content": "gAAAAx"}),
     },
-    OF_MODEL.format("reasoning.summary", "concise", "gpt-5", "'auto' and 'detailed'"): {
-        "model": "gpt-5",
-        "reasoning": {"summary": "concise"},
-    },
-    UNSUPPORTED.format("reasoning.mode"): {
-        "model": "gpt-5.2",
-        "reasoning": {"mode": "pro"},
-    },
-    OF_MODEL.format("reasoning.mode", "pro", "gpt-6.2-sol", "'standard'"): {
-        "model": "gpt-6.2-sol",
-        "reasoning": {"mode": "pro"},
-    },
-    UNSUPPORTED.format("reasoning.context"): {
-        "model": "gpt-5.2",
-        "reasoning": {"context": "all_turns"},
-    },
-    UNSUPPORTED.format("prompt_cache_options"): {
-        "model": "gpt-5.2",
-        "prompt_cache_options": {"ttl": "30m"},
-    },
+    OF_MODEL.format(
+        "reasoning.summary", "concise", "gpt-5", "'auto' and 'detailed'"
+    ): at("gpt-5", reasoning={"summary": "concise"}),
+    UNSUPPORTED.format("reasoning.mode"): at("gpt-5.2", reasoning={"mode": "pro"}),
+    OF_MODEL.format("reasoning.mode", "pro", "gpt-6.2-sol", "'standard'"): at(
+        "gpt-6.2-sol", reasoning={"mode": "pro"}
+    ),
+    UNSUPPORTED.format("reasoning.context"): at(
+        "gpt-5.2", reasoning={"context": "all_turns"}
+    ),
+    UNSUPPORTED.format("prompt_cache_options"): at(
+        "gpt-5.2", prompt_cache_options={"ttl": "30m"}
+    ),
     OF_MODEL.format("prompt_cache_retention", "in_memory", "gpt-5.6-sol", "'24h'"): {
         "prompt_cache_retention": "in_memory"
     },
@@ -215,20 +220,14 @@ REFUSED: dict[str, Json] = {
     "'resp_1' not found.": {"previous_response_id": "resp_1"},
     "None, None: Unsupported service_tier: ultrafast": {"service_tier": "ultrafast"},
     "None, text.format: Invalid parameter: 'text.format' of type 'json_schema' is "
-    "not supported with this model.": {
-        "model": "gpt-5.2-pro",
-        "text": {"format": FORMAT},
-    },
-    "None, tools: Hosted tool 'web_search' is not supported with gpt-5-nano.": {
-        "model": "gpt-5-nano",
-        "tools": [SEARCH],
-    },
+    "not supported with this model.": at("gpt-5.2-pro", text={"format": FORMAT}),
+    "None, tools: Hosted tool 'web_search' is not supported with gpt-5-nano.": at(
+        "gpt-5-nano", tools=[SEARCH]
+    ),
     "None, tools: The following tools cannot be used with reasoning.effort "
-    "'minimal': web_search.": {
-        "model": "gpt-5",
-        "reasoning": {"effort": "minimal"},
-        "tools": [SEARCH],
-    },
+    "'minimal': web_search.": at(
+        "gpt-5", reasoning={"effort": "minimal"}, tools=[SEARCH]
+    ),
     "unsupported_value, reasoning.summary: Your organization must be verified to "
     "generate reasoning summaries. Please go to: "
     "https://platform.openai.com/settings/organization/general and click on Verify "
@@ -256,8 +255,7 @@ REFUSED: dict[str, Json] = {
         "tool_choice": {"type": "allowed_tools", "mode": "auto", "tools": []},
         "tools": [FUNCTION],
     },
-    "invalid_value, tools[0].name: Invalid 'tools[0].name': string does not match "
-    "pattern. Expected a string that matches the pattern '^[a-zA-Z0-9_-]+$'.": {
+    PATTERN.format("tools[0].name", "^[a-zA-Z0-9_-]+$"): {
         "tools": [{**FUNCTION, "name": "a b"}]
     },
     "invalid_function_parameters, tools[0].parameters: Invalid schema for function "
@@ -275,27 +273,21 @@ REFUSED: dict[str, Json] = {
             }
         ]
     },
-    "integer_above_max_value, tools[0].max_num_results: Invalid "
-    "'tools[0].max_num_results': integer above maximum value. Expected a value <= "
-    "50, but got 51 instead.": {"tools": [{**STORES, "max_num_results": 51}]},
+    TOO_HIGH.format("tools[0].max_num_results", 50, 51): {
+        "tools": [{**STORES, "max_num_results": 51}]
+    },
     "None, None: There is a maximum of 2 vector stores allowed.": {
         "tools": [{**STORES, "vector_store_ids": ["vs_1", "vs_2", "vs_3"]}]
     },
-    "invalid_value, tools[0].user_location.country: Invalid "
-    "'tools[0].user_location.country': string does not match pattern. Expected a "
-    "string that matches the pattern '^[A-Za-z]{2}$'.": {
+    PATTERN.format("tools[0].user_location.country", "^[A-Za-z]{2}$"): {
         "tools": [
             {**SEARCH, "user_location": {"type": "approximate", "country": "Bern"}}
         ]
     },
-    "invalid_value, tools[0].filters.allowed_domains[0]: Invalid "
-    "'tools[0].filters.allowed_domains[0]': string does not match pattern. Expected"
-    " a string that matches the pattern '^[^\\s/:]+(?:/\\S*)?$'.": {
+    PATTERN.format("tools[0].filters.allowed_domains[0]", r"^[^\s/:]+(?:/\S*)?$"): {
         "tools": [{**SEARCH, "filters": {"allowed_domains": ["https://a.org"]}}]
     },
-    "array_above_max_length, tools[0].filters.blocked_domains: Invalid "
-    "'tools[0].filters.blocked_domains': array too long. Expected an array with "
-    "maximum length 100, but got an array with length 101 instead.": {
+    TOO_MANY.format("tools[0].filters.blocked_domains", 100, 101): {
         "tools": [{**SEARCH, "filters": {"blocked_domains": ["a.org"] * 101}}]
     },
     VALUE.format("tools[0].return_token_budget", "much", "'default' and 'unlimited'"): {
@@ -304,9 +296,9 @@ REFUSED: dict[str, Json] = {
     "None, tools: Too many files: a container takes 50.": {
         "tools": [{**RUN, "container": {"type": "auto", "file_ids": ["file-1"] * 51}}]
     },
-    "integer_above_max_value, tools[0].output_compression: Invalid "
-    "'tools[0].output_compression': integer above maximum value. Expected a value "
-    "<= 100, but got 101 instead.": {"tools": [{**DRAW, "output_compression": 101}]},
+    TOO_HIGH.format("tools[0].output_compression", 100, 101): {
+        "tools": [{**DRAW, "output_compression": 101}]
+    },
     "404 model_not_found, None: The model `gpt-image-1` has been deprecated, learn "
     "more here: https://platform.openai.com/docs/deprecations": {
         "tools": [{**DRAW, "model": "gpt-image-1"}]
@@ -315,9 +307,9 @@ REFUSED: dict[str, Json] = {
     " supported for this model.": {
         "tools": [{**DRAW, "model": "gpt-image-2", "background": "transparent"}]
     },
-    "invalid_value, tools[0].server_label: Invalid 'tools[0].server_label': string "
-    "does not match pattern. Expected a string that matches the pattern "
-    "'^[a-zA-Z][a-zA-Z0-9_-]{0,63}$'.": {"tools": [{**SERVER, "server_label": "1st"}]},
+    PATTERN.format("tools[0].server_label", "^[a-zA-Z][a-zA-Z0-9_-]{0,63}$"): {
+        "tools": [{**SERVER, "server_label": "1st"}]
+    },
     "mutually_exclusive_parameters, tools[0]: Mutually exclusive parameters: "
     "'tools[0].server_url' and 'tools[0].connector_id'. Ensure you are only "
     "providing one of them.": {
@@ -367,38 +359,25 @@ REFUSED: dict[str, Json] = {
     ),
     "None, input[0]: The 'configuration_update' item type is not supported with "
     "this model.": asking(UPDATE),
-    MISSING.format("input[0].reasoning"): {
-        "model": NEW,
-        **asking({"type": "configuration_update"}),
-    },
+    MISSING.format("input[0].reasoning"): asking(
+        {"type": "configuration_update"}, model=NEW
+    ),
     OF_MODEL.format(
         "input[0].reasoning.effort",
         "none",
         "gpt-6.1-sol",
         "'low', 'medium', 'high', 'xhigh', and 'max'",
-    ): {"model": NEW, **asking({**UPDATE, "reasoning": {"effort": "none"}})},
+    ): asking({**UPDATE, "reasoning": {"effort": "none"}}, model=NEW),
     VALUE.format(
         "input[0].text.format.type", "json_object", "'text' and 'json_schema'"
-    ): {
-        "model": NEW,
-        **asking({**UPDATE, "text": {"format": {"type": "json_object"}}}),
-    },
-    "None, input[1]: Consecutive 'configuration_update' items are not supported.": {
-        "model": NEW,
-        **asking(UPDATE, UPDATE),
-    },
+    ): asking({**UPDATE, "text": {"format": {"type": "json_object"}}}, model=NEW),
+    "None, input[1]: Consecutive 'configuration_update' items are not supported.": asking(
+        UPDATE, UPDATE, model=NEW
+    ),
     "None, input: The 'configuration_update' item type is not supported with pro or"
-    " tournament models.": {
-        "model": NEW,
-        "reasoning": {"mode": "pro"},
-        **asking(UPDATE),
-    },
+    " tournament models.": asking(UPDATE, model=NEW, reasoning={"mode": "pro"}),
     "None, truncation: The 'configuration_update' item type is not supported with "
-    "'truncation' set to 'auto'.": {
-        "model": NEW,
-        "truncation": "auto",
-        **asking(UPDATE),
-    },
+    "'truncation' set to 'auto'.": asking(UPDATE, model=NEW, truncation="auto"),
     VALUE.format(
         "input[0].type",
         "configuration_update",
@@ -414,14 +393,24 @@ REFUSED: dict[str, Json] = {
     ): {"profile": "azure", **asking(UPDATE)},
     "None, input[1].namespace: Missing namespace for function_call 'f'. It does not"
     " exist in the default namespace. Round-trip the model's function_call item "
-    "with its namespace field included.": {
-        "model": NEW,
-        **asking(ADDED, {**CALL, "name": "f"}, OUTPUT),
-    },
-    VALUE.format("input[0].role", "user", "'developer'"): {
-        "model": NEW,
-        **asking({**ADDED, "role": "user"}),
-    },
+    "with its namespace field included.": asking(
+        ADDED, {**CALL, "name": "f"}, OUTPUT, model=NEW
+    ),
+    VALUE.format("input[0].role", "user", "'developer'"): asking(
+        {**ADDED, "role": "user"}, model=NEW
+    ),
+    # Recorded (905, 967; docs/reference/recordings.md), and a role of Chat Completions.
+    FILE_DATA.format(
+        "input[1].output[0].file_data", "unsupported MIME type 'audio/mpeg'"
+    ): asking(
+        CALL,
+        {**OUTPUT, "output": [{**FILE, "file_data": data_url(b"ID3", "audio/mpeg")}]},
+    ),
+    "decimal_below_min_value, temperature: Invalid 'temperature': decimal below minimum "
+    "value. Expected a value >= 0, but got -1 instead.": at("gpt-4o", temperature=-1),
+    VALUE.format(
+        "input[0]", "tool", "'assistant', 'system', 'developer', and 'user'"
+    ): (asking({"role": "tool", "content": "x"})),
     # Pictures and files.
     "invalid_value, input[0].content[0].image_url: Invalid "
     "'input[0].content[0].image_url'. Expected base64-encoded data, but got a value"
@@ -432,20 +421,12 @@ REFUSED: dict[str, Json] = {
     "invalid_value, input: Too many images in request: 1501. The maximum is 1500.": saying(
         *[PICTURE] * 1501
     ),
-    "invalid_value, input[0].content[0].file_data: Invalid file data: "
-    "'input[0].content[0].file_data'. Expected a base64-encoded data URL with a "
-    "valid file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but"
-    " got a value without the 'data:' prefix. Please see "
-    "https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
-    "for supported file types.": saying({**FILE, "file_data": "SGVsbG8="}),
-    "invalid_value, input[0].content[0].file_data: Invalid file data: "
-    "'input[0].content[0].file_data'. Expected a base64-encoded data URL with a "
-    "valid file MIME type (e.g. 'data:text/plain;base64,SGVsbG8sIFdvcmxkIQ=='), but"
-    " got unsupported MIME type 'application/zip'. Please see "
-    "https://platform.openai.com/docs/assistants/tools/file-search#supported-files "
-    "for supported file types.": saying(
-        {**FILE, "file_data": data_url(b"PK", "application/zip")}
-    ),
+    FILE_DATA.format(
+        "input[0].content[0].file_data", "a value without the 'data:' prefix"
+    ): saying({**FILE, "file_data": "SGVsbG8="}),
+    FILE_DATA.format(
+        "input[0].content[0].file_data", "unsupported MIME type 'application/zip'"
+    ): saying({**FILE, "file_data": data_url(b"PK", "application/zip")}),
     "invalid_file, input[0].content[0].file_data: The file 'a.pdf' is empty or "
     "could not be read.": saying(
         {**FILE, "file_data": data_url(b"no PDF", "application/pdf")}
@@ -463,6 +444,21 @@ REFUSED: dict[str, Json] = {
 }
 
 SAME_WORDS: dict[str, list[Json]] = {
+    # Recorded (28:351 to 28:370): a function in the form of Chat Completions, then two
+    # models that have no Responses API. Their tools are not looked at, a length is.
+    "None, tools: Deep research models only support the 'web_search_preview', "
+    "'code_interpreter', 'mcp', and 'file_search' tools.": [
+        at(model, tools=[{"type": "web_search_preview"}, OF_CHAT])
+        for model in ("o3-deep-research", "o4-mini-deep-research-2025-06-26")
+    ],
+    "model_not_found, model: The requested model 'o1-mini' is not supported with the "
+    "Responses API.": [
+        at("o1-mini"),
+        at("o1-mini", tools=[{**FUNCTION, "parameters": {}, "strict": True}]),
+    ],
+    TOO_LOW.format("max_output_tokens", 16, 10): [
+        at(model, max_output_tokens=10) for model in ("o1-mini", "gpt-0")
+    ],
     UNKNOWN.format("input[0].id"): [
         asking({"role": role, "content": "x", "id": "msg_1"})
         for role in ("system", "assistant")

@@ -159,48 +159,40 @@ async def test_response_that_the_server_gave_up_is_incomplete(
     assert "The answer is incomplete (expired)." in message
 
 
-@pytest.mark.parametrize(
-    ("scenario", "stream", "requests", "statuses"),
-    [
-        pytest.param("chat", True, ["post"], [], id="a connection that holds"),
-        pytest.param(
-            "chat,drop=60,busy=1,halt=70,asks=3",
-            True,
-            ["post", "after 59", "ask", "after 59"],
-            [503],
-            id="a busy server is asked again, and the stream is resumed where it was",
-        ),
-        pytest.param(
-            "chat,drop=60,aged,halt=70,asks=5",
-            True,
-            ["post", "after 59", *["ask"] * 5],
-            [400],
-            id="a stream that has expired is asked for until it is complete",
-        ),
-        pytest.param(
-            "chat,halt=60,asks=3",
-            True,
-            ["post", "after 59", "ask", "after 59"],
-            [],
-            id="a silent connection is given up, not the answer",
-        ),
-        pytest.param(
-            "chat,halt=9,asks=3",
-            False,
-            ["post", "ask", "ask", "ask"],
-            [],
-            id="a response that is not streamed is asked for until it is there",
-        ),
-    ],
-)
+CONNECTIONS: dict[str, tuple[str, bool, list[str], list[int]]] = {
+    "a connection that holds": ("chat", True, ["post"], []),
+    "a busy server is asked again, and the stream is resumed where it was": (
+        "chat,drop=60,busy=1,halt=70,asks=3",
+        True,
+        ["post", "after 59", "ask", "after 59"],
+        [503],
+    ),
+    "a stream that has expired is asked for until it is complete": (
+        "chat,drop=60,aged,halt=70,asks=5",
+        True,
+        ["post", "after 59", *["ask"] * 5],
+        [400],
+    ),
+    "a silent connection is given up, not the answer": (
+        "chat,halt=60,asks=3",
+        True,
+        ["post", "after 59", "ask", "after 59"],
+        [],
+    ),
+    "a response that is not streamed is asked for until it is there": (
+        "chat,halt=9,asks=3",
+        False,
+        ["post", "ask", "ask", "ask"],
+        [],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CONNECTIONS)
 async def test_background_response_is_read_to_its_end(
-    runs: Runs,
-    sim: Simulator,
-    scenario: str,
-    stream: bool,
-    requests: list[str],
-    statuses: list[int],
+    runs: Runs, sim: Simulator, case: str
 ) -> None:
+    scenario, stream, requests, statuses = CONNECTIONS[case]
     expected = await whole_answer(runs, sim)
     within = PATIENT._replace(timeouts=Timeouts(idle=0.3, first_event=0.3))
     told = await told_of(runs, sim, scenario, within, stream)
@@ -476,32 +468,29 @@ NAMED_LATER = {"type": "response.in_progress", "sequence_number": 1}
 BASE64_ID = "resp_bGl0ZWxsbTo9-_=="
 
 
-@pytest.mark.parametrize(
-    ("events", "end", "path"),
-    [
-        pytest.param([created()], b"", "resp_1", id="no numbers"),
-        pytest.param(
-            [created(sequence_number=None)], b"", "resp_1", id="a number of nothing"
-        ),
-        pytest.param(
-            [created(sequence_number=4)],
-            b"data: [DONE]\n\n",
-            "resp_1?stream=true&starting_after=4",
-            id="an end that is not JSON",
-        ),
-        pytest.param(
-            [created(sequence_number=0), NAMED_LATER],
-            b"",
-            "resp_1?stream=true&starting_after=1",
-            id="only the first event names the response",
-        ),
-        pytest.param([created({"id": BASE64_ID})], b"", BASE64_ID, id="a base64 id"),
-    ],
-)
+BROKEN_AFTER: dict[str, tuple[wire.Events, bytes, str]] = {
+    "no numbers": ([created()], b"", "resp_1"),
+    "a number of nothing": ([created(sequence_number=None)], b"", "resp_1"),
+    "an end that is not JSON": (
+        [created(sequence_number=4)],
+        b"data: [DONE]\n\n",
+        "resp_1?stream=true&starting_after=4",
+    ),
+    "only the first event names the response": (
+        [created(sequence_number=0), NAMED_LATER],
+        b"",
+        "resp_1?stream=true&starting_after=1",
+    ),
+    "a base64 id": ([created({"id": BASE64_ID})], b"", BASE64_ID),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_AFTER)
 async def test_broken_response_is_asked_for_by_id_and_last_number(
-    runs: Runs, events: wire.Events, end: bytes, path: str
+    runs: Runs, case: str
 ) -> None:
     """Without numbers it is unknown where to go on: the response is asked for."""
+    events, end, path = BROKEN_AFTER[case]
     asked = await paths_after(runs, *events, end=end)
     assert asked[0] == f"/v1/responses/{path}"
     assert len(asked) == 1 or "?" in path

@@ -30,6 +30,16 @@ def test_usage_of_the_api() -> None:
 
 MOST = 10**9 - 1
 ALL_CACHED = Usage(5, 0, 5, 5)
+WRITTEN, READ = "cache_creation_input_tokens", "cache_read_input_tokens"
+
+
+def counts(
+    input: object, output: object = None, details: object = None, **more: object
+) -> dict[str, object]:
+    """What a server counted; the details are those of the input."""
+    own = {"output_tokens": output, "input_tokens_details": details}
+    given = {name: value for name, value in own.items() if value is not None}
+    return {"input_tokens": input, **given, **more}
 
 
 @pytest.mark.parametrize(
@@ -39,14 +49,11 @@ ALL_CACHED = Usage(5, 0, 5, 5)
         ("x", None),
         ({}, Usage()),
         ({"input_tokens": 3, "total_tokens": 9}, Usage(3, 0, 9)),
-        ({"input_tokens": "x", "output_tokens": -4, "total_tokens": None}, Usage()),
-        ({"input_tokens": "3", "output_tokens": 4.0}, Usage(3, 4, 7)),
-        (
-            {"input_tokens": 3, "output_tokens": "nan", "total_tokens": 1e9},
-            Usage(3, 0, 3),
-        ),
-        ({"input_tokens": 10.0**9 - 1, "output_tokens": [4]}, Usage(MOST, 0, MOST)),
-        ({"input_tokens": float("inf"), "output_tokens": "1" * 9_000}, Usage()),
+        (counts("x", -4, total_tokens=None), Usage()),
+        (counts("3", 4.0), Usage(3, 4, 7)),
+        (counts(3, "nan", total_tokens=1e9), Usage(3, 0, 3)),
+        (counts(10.0**9 - 1, [4]), Usage(MOST, 0, MOST)),
+        (counts(float("inf"), "1" * 9_000), Usage()),
         ({"input_tokens": 3, "input_tokens_details": None}, Usage(3, 0, 3)),
         (
             {
@@ -57,78 +64,27 @@ ALL_CACHED = Usage(5, 0, 5, 5)
             },
             Usage(3, 4, 7, 2, 0, 1),
         ),
-        (  # as Open WebUI stores it: the sums, and next to them the last response
-            {
-                "input_tokens": 30,
-                "output_tokens": 6,
-                "prompt_tokens": 3,
-                "completion_tokens": 4,
-            },
-            Usage(30, 6, 36),
-        ),
-        ({"input_tokens": 10**4_000, "output_tokens": 4}, Usage(0, 4, 4)),
-        (  # which has only what was not cached, as at Anthropic
-            {
-                "input_tokens": 3,
-                "input_tokens_details": {"cached_tokens": 50},
-                "output_tokens": 4,
-                "total_tokens": 7,
-            },
-            Usage(53, 4, 57, 50),
-        ),
-        ({"input_tokens": 5, "input_tokens_details": {"cached_tokens": 5}}, ALL_CACHED),
+        # As Open WebUI stores it: the sums, and next to them the last response.
+        (counts(30, 6, prompt_tokens=3, completion_tokens=4), Usage(30, 6, 36)),
+        (counts(10**4_000, 4), Usage(0, 4, 4)),
+        # A sum which has only what was not cached, as at Anthropic.
+        (counts(3, 4, {"cached_tokens": 50}, total_tokens=7), Usage(53, 4, 57, 50)),
+        (counts(5, details={"cached_tokens": 5}), ALL_CACHED),
         # Gateways keep the names of the servers behind them.
-        ({"input_tokens": 5, "prompt_cache_hit_tokens": 5}, ALL_CACHED),
-        ({"input_tokens": 5, "cached_tokens": 5}, ALL_CACHED),
-        ({"input_tokens": 5, "cache_read_tokens": 5}, ALL_CACHED),
+        (counts(5, prompt_cache_hit_tokens=5), ALL_CACHED),
+        (counts(5, cached_tokens=5), ALL_CACHED),
+        (counts(5, cache_read_tokens=5), ALL_CACHED),
+        (counts(5, None, {"cached_tokens": 0}, cache_read_input_tokens=5), ALL_CACHED),
+        (counts(5, None, {"cached_tokens": 5}, cached_tokens=4), ALL_CACHED),
+        # Anthropic counts apart what it writes, too.
         (
-            {
-                "input_tokens": 5,
-                "input_tokens_details": {"cached_tokens": 0},
-                "cache_read_input_tokens": 5,
-            },
-            ALL_CACHED,
-        ),
-        (
-            {
-                "input_tokens": 5,
-                "input_tokens_details": {"cached_tokens": 5},
-                "cached_tokens": 4,
-            },
-            ALL_CACHED,
-        ),
-        (  # Anthropic counts apart what it writes, too
-            {
-                "input_tokens": 337,
-                "cache_creation_input_tokens": 46_209,
-                "cache_read_input_tokens": 0,
-                "output_tokens": 342,
-            },
+            counts(337, 342, **{WRITTEN: 46_209, READ: 0}),
             Usage(46_546, 342, 46_888, 0, 46_209),
         ),
-        (
-            {
-                "input_tokens": 9,
-                "cache_creation_input_tokens": 7,
-                "cache_read_input_tokens": 5,
-                "total_tokens": 9,
-            },
-            Usage(21, 0, 21, 5, 7),
-        ),
-        (
-            {"input_tokens": 9, "input_tokens_details": {"cache_creation_tokens": 7}},
-            Usage(9, 0, 9, 0, 7),
-        ),
-        (  # Perplexity has these names among the details
-            {
-                "input_tokens": 9,
-                "input_tokens_details": {
-                    "cache_creation_input_tokens": 3,
-                    "cache_read_input_tokens": 5,
-                },
-            },
-            Usage(9, 0, 9, 5, 3),
-        ),
+        (counts(9, total_tokens=9, **{WRITTEN: 7, READ: 5}), Usage(21, 0, 21, 5, 7)),
+        (counts(9, details={"cache_creation_tokens": 7}), Usage(9, 0, 9, 0, 7)),
+        # Perplexity has these names among the details.
+        (counts(9, details={WRITTEN: 3, READ: 5}), Usage(9, 0, 9, 5, 3)),
     ],
 )
 def test_usage_of_other_servers(given_usage: object, expected: Usage | None) -> None:

@@ -1,7 +1,7 @@
 """What a refusal names is found, in the words of the API and of gateways."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -149,216 +149,168 @@ def parameter(path: str, value: object) -> LeaveOutParameter:
     return LeaveOutParameter(path, json_digest(value))
 
 
-@pytest.mark.parametrize(
-    ("error", "repair"),
-    [
-        (ApiError("invalid_value", param="input[1].summary"), item(THOUGHT)),
-        (ApiError(param="input[2].call_id"), item(CALL)),
-        (
-            ApiError("unknown_parameter", param="input[5].status"),
-            LeaveOutField("web_search_call", ("status",)),
-        ),
-        (
+def each(what: str, table: Mapping[Repair, Sequence[object]]) -> pytest.MarkDecorator:
+    """Test each message or error of a table, with the repair that it leads to."""
+    rows = [(said, repair) for repair in table for said in table[repair]]
+    return pytest.mark.parametrize((what, "repair"), rows)
+
+
+@each(
+    "error",
+    {
+        item(THOUGHT): [ApiError("invalid_value", param="input[1].summary")],
+        item(CALL): [ApiError(param="input[2].call_id")],
+        LeaveOutField("web_search_call", ("status",)): [
+            ApiError("unknown_parameter", param="input[5].status")
+        ],
+        SendAsText(json_digest(PICTURE)): [
             ApiError(param="input[6].content[0].detail"),
-            SendAsText(json_digest(PICTURE)),
-        ),
-        (
             ApiError("invalid_image_format", message="Bad image."),
-            SendAsText(json_digest(PICTURE)),
-        ),
-        (
-            ApiError("missing_required_parameter", param="instructions"),
-            StateInstructions(),
-        ),
-        (ApiError(param="tools[0].parameters"), PlainSchemas("look")),
-        (
+        ],
+        StateInstructions(): [
+            ApiError("missing_required_parameter", param="instructions")
+        ],
+        PlainSchemas("look"): [ApiError(param="tools[0].parameters")],
+        LeaveOutToolField("strict"): [
             ApiError("unknown_parameter", param="tools[0].strict"),
-            LeaveOutToolField("strict"),
-        ),
-        (ApiError("invalid_value", param="tools[0].strict"), tool(LOOK)),
-        (ApiError("unknown_parameter", param="tools[1].allowed_tools"), tool(CLOCKS)),
-        (ApiError("unknown_parameter", param="tools[2].filters"), tool(WEB)),
-        (
-            ApiError(param="tools", message="Only function tools are supported."),
-            OfferFunctionsAlone(),
-        ),
-        (
+            ApiError("unknown_parameter", param="strict"),
+        ],
+        tool(LOOK): [ApiError("invalid_value", param="tools[0].strict")],
+        tool(CLOCKS): [ApiError("unknown_parameter", param="tools[1].allowed_tools")],
+        tool(WEB): [ApiError("unknown_parameter", param="tools[2].filters")],
+        OfferFunctionsAlone(): [
+            ApiError(param="tools", message="Only function tools are supported.")
+        ],
+        tool(DRAW): [
             ApiError("invalid_value", "image_generation_user_error", None, "No size."),
-            tool(DRAW),
-        ),
-        (
             ApiError(None, "image_generation_user_error", "tools", "No images."),
-            tool(DRAW),
-        ),
-        (ApiError(param="reasoning.summary"), parameter("reasoning.summary", "auto")),
-        (
-            ApiError("unsupported_value", param="stream", message="Be verified."),
-            parameter("stream", True),
-        ),
-        (ApiError(param="tool_choice"), LeaveOutToolChoice()),
-        (ApiError(param="include[0]"), parameter("include", ["x"])),
-        (
+        ],
+        parameter("reasoning.summary", "auto"): [ApiError(param="reasoning.summary")],
+        parameter("stream", True): [
+            ApiError("unsupported_value", param="stream", message="Be verified.")
+        ],
+        LeaveOutToolChoice(): [ApiError(param="tool_choice")],
+        parameter("include", ["x"]): [ApiError(param="include[0]")],
+        StateDetail(): [
             ApiError(
                 "invalid_value",
                 param="input[6].content[0].detail",
                 message="Invalid value: 'auto'. Supported values are: 'low' and 'high'.",
-            ),
-            StateDetail(),
-        ),
-        # The name that a gateway's own API has for it.
-        (ApiError(param="reasoning_effort"), parameter("reasoning.effort", "none")),
-        (ApiError("unknown_parameter", param="strict"), LeaveOutToolField("strict")),
-        # LM Studio demands it of a text with any field.
-        (
-            ApiError("missing_required_parameter", param="text.format"),
-            parameter("text", {"verbosity": "low"}),
-        ),
-    ],
+            )
+        ],
+        parameter("reasoning.effort", "none"): [
+            # The name that a gateway's own API has for it.
+            ApiError(param="reasoning_effort")
+        ],
+        parameter("text", {"verbosity": "low"}): [
+            # LM Studio demands it of a text with any field.
+            ApiError("missing_required_parameter", param="text.format")
+        ],
+    },
 )
 def test_code_or_place_names_the_repair(error: ApiError, repair: Repair) -> None:
     assert find(error, tool_choice="auto").repair == repair
 
 
-@pytest.mark.parametrize(
-    ("message", "repair"),
-    [
-        ("Missing required parameter: 'input[5].id'.", item(SEARCH)),
-        ("No tool output found for function call call_abcd.", item(CALL)),
-        ("Invalid 'input[5].id': 'ws_1234'. Use letters.", item(SEARCH)),
-        ("Item 'fc_1234' of type 'function_call' was provided without its", item(CALL)),
-        ("Item 'rs_1234' of type 'reasoning' was provided without its", item(THOUGHT)),
-        ("Item with id 'ws_1234' not found. Items are not", item(SEARCH)),
-        ("Duplicate item found with id fc_1234. Remove", item(CALL)),
-        ("Expected container_id: cntr_1", LeaveOutKind(LAST, "code_interpreter_call")),
-        ("Instructions are required", StateInstructions()),
-        (
-            "Unrecognized request argument supplied: prompt_cache_key",
-            LeaveOutParameter("prompt_cache_key"),
-        ),
-        ('"llama3.2" does not support thinking', LeaveOutParameter("reasoning.effort")),
-        (
+@each(
+    "message",
+    {
+        item(SEARCH): [
+            "Missing required parameter: 'input[5].id'.",
+            "Invalid 'input[5].id': 'ws_1234'. Use letters.",
+            "Item with id 'ws_1234' not found. Items are not",
+        ],
+        item(CALL): [
+            "No tool output found for function call call_abcd.",
+            "Item 'fc_1234' of type 'function_call' was provided without its",
+            "Duplicate item found with id fc_1234. Remove",
+        ],
+        item(THOUGHT): ["Item 'rs_1234' of type 'reasoning' was provided without its"],
+        LeaveOutKind(LAST, "code_interpreter_call"): ["Expected container_id: cntr_1"],
+        StateInstructions(): ["Instructions are required"],
+        LeaveOutParameter("prompt_cache_key"): [
+            "Unrecognized request argument supplied: prompt_cache_key"
+        ],
+        LeaveOutParameter("reasoning.effort"): [
+            '"llama3.2" does not support thinking',
+            "cannot specify both 'thinking' and 'reasoning_effort'",
+        ],
+        ReplaceEffort("none", "low"): [
             'invalid reasoning value: \'none\' (must be "high", "medium", "low")',
-            ReplaceEffort("none", "low"),
-        ),
-        ("Invalid schema for function 'look': no type.", PlainSchemas("look")),
-        ("x: tools is not supported in this model. For a list", LeaveOutFunctions()),
-        ('"reasoning.summary" not permitted', LeaveOutParameter("reasoning.summary")),
-        ("<400> Error: Tool names are not allowed to be [look]", tool(LOOK)),
-        ("Hosted tool 'web_search' is not supported with x.", tool(WEB)),
-        ("Tool type 'file_search' is not supported", tool(STORES)),
-        (
-            "The parameter `tools.type` specified in the request are not valid: invalid "
-            "value: `web_search`, supported values are: `function` and `mcp`.",
-            tool(WEB),
-        ),
-        ("'type' of tool must be 'function'", OfferFunctionsAlone()),
-        ("Error retrieving tool list from MCP server: 'clocks'.", tool(CLOCKS)),
-        ("Vector store with id 'vs_5678' not found.", tool(STORES)),
-        ("Unknown parameter: 'text.verbosity'.", LeaveOutParameter("text.verbosity")),
-        (
-            "Unsupported parameter: 'text.verbosity' is not supported.",
-            parameter("text.verbosity", "low"),
-        ),
-        (
-            "[{'loc': ('body', 'prompt_cache_key'), 'msg': 'Extra inputs'}]",
-            parameter("prompt_cache_key", "k"),
-        ),
-        (
-            "reasoning_content is missing in assistant tool call message at 2",
-            CallsAsWords(LAST),
-        ),
-        (
-            "Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
-            CallsAsWords(LAST),
-        ),
-        (
-            "Expected `thinking` or `redacted_thinking`, but found `text`.",
-            CallsAsWords(LAST),
-        ),
-        ("Function call `x` is missing a `thought_signature`", CallsAsWords(LAST)),
-        (
-            "Missing `reasoning_content` field in the assistant message.",
-            CallsAsWords(LAST),
-        ),
-        (
-            "messages[51]: assistant message with tool_calls must include "
-            "reasoning_content.",
-            CallsAsWords(LAST),
-        ),
-        (
             "reasoning_effort='none' is not supported by Harmony. Supported values are: "
             "high, medium, low.",
-            ReplaceEffort("none", "low"),
-        ),
-        (
             "reasoning_effort must be one of: no_think, low, high",
-            ReplaceEffort("none", "low"),
-        ),
-        # To think as usual is not to think least.
-        (
-            "`reasoning_effort` must be one of `minimal` or `default`",
-            parameter("reasoning.effort", "none"),
-        ),
-        ("The requested tool image_generation is not supported.", tool(DRAW)),
-        (
-            "imagegen deployment must be provided through header: "
-            "x-ms-oai-image-generation-deployment",
-            tool(DRAW),
-        ),
-        (
-            "output_config.effort 'none' is not supported when thinking is disabled on "
-            "this model. Use effort 'high' or below, or enable thinking.",
-            ReplaceEffort("none", "high"),
-        ),
-        (
-            "Function tools with reasoning_effort are not supported for x in "
-            "/v1/chat/completions.",
-            ReplaceEffort("none", "", of_tools=True),
-        ),
-        (
-            "Function tools with reasoning_effort are not supported for x in y. To use "
-            "function tools, set reasoning_effort to 'high'.",
-            ReplaceEffort("none", "high", of_tools=True),
-        ),
-        (
-            "cannot specify both 'thinking' and 'reasoning_effort'",
-            LeaveOutParameter("reasoning.effort"),
-        ),
-        (
-            "Invalid combination of reasoning_effort and thinking type: high + disabled",
-            parameter("reasoning.effort", "none"),
-        ),
-        ("The toolConfig field must be defined when using toolUse", CallsAsWords(LAST)),
-        (
-            "Requests which include `tool_use` or `tool_result` blocks must define tools.",
-            CallsAsWords(LAST),
-        ),
-        (
-            "Bedrock doesn't support tool calling without `tools=` param specified.",
-            CallsAsWords(LAST),
-        ),
-        ("[m] [400]: invalid params, invalid tool type: (2013)", OfferFunctionsAlone()),
-        (
             "Unsupported value: 'reasoning_effort' does not support 'none' with this "
             "model. Supported values are: 'low', and 'high'.",
-            ReplaceEffort("none", "low"),
-        ),
-        (
-            "Unsupported value: 'none' is not supported with the 'm' model. Supported "
-            "values are: 'medium'.",
-            ReplaceEffort("none", "medium"),
-        ),
-        (
+            "Value 'none' is not one of 'low', 'medium', 'high'",
+        ],
+        PlainSchemas("look"): ["Invalid schema for function 'look': no type."],
+        LeaveOutFunctions(): ["x: tools is not supported in this model. For a list"],
+        LeaveOutParameter("reasoning.summary"): ['"reasoning.summary" not permitted'],
+        tool(LOOK): ["<400> Error: Tool names are not allowed to be [look]"],
+        tool(WEB): [
+            "Hosted tool 'web_search' is not supported with x.",
+            "The parameter `tools.type` specified in the request are not valid: invalid "
+            "value: `web_search`, supported values are: `function` and `mcp`.",
+            "Unsupported tool type: web_search",
+        ],
+        tool(STORES): [
+            "Tool type 'file_search' is not supported",
+            "Vector store with id 'vs_5678' not found.",
+        ],
+        OfferFunctionsAlone(): [
+            "'type' of tool must be 'function'",
+            "[m] [400]: invalid params, invalid tool type: (2013)",
+        ],
+        tool(CLOCKS): ["Error retrieving tool list from MCP server: 'clocks'."],
+        LeaveOutParameter("text.verbosity"): ["Unknown parameter: 'text.verbosity'."],
+        parameter("text.verbosity", "low"): [
+            "Unsupported parameter: 'text.verbosity' is not supported.",
             "Unsupported value: 'low' is not supported with the 'm' model. Supported "
             "values are: 'medium'.",
-            parameter("text.verbosity", "low"),
-        ),
-        (
-            "Value 'none' is not one of 'low', 'medium', 'high'",
-            ReplaceEffort("none", "low"),
-        ),
-        ("Unsupported tool type: web_search", tool(WEB)),
-    ],
+        ],
+        parameter("prompt_cache_key", "k"): [
+            "[{'loc': ('body', 'prompt_cache_key'), 'msg': 'Extra inputs'}]"
+        ],
+        CallsAsWords(LAST): [
+            "reasoning_content is missing in assistant tool call message at 2",
+            "Expected `thinking` or `redacted_thinking`, but found `tool_use`.",
+            "Expected `thinking` or `redacted_thinking`, but found `text`.",
+            "Function call `x` is missing a `thought_signature`",
+            "Missing `reasoning_content` field in the assistant message.",
+            "messages[51]: assistant message with tool_calls must include "
+            "reasoning_content.",
+            "The toolConfig field must be defined when using toolUse",
+            "Requests which include `tool_use` or `tool_result` blocks must define tools.",
+            "Bedrock doesn't support tool calling without `tools=` param specified.",
+        ],
+        parameter("reasoning.effort", "none"): [
+            # To think as usual is not to think least.
+            "`reasoning_effort` must be one of `minimal` or `default`",
+            "Invalid combination of reasoning_effort and thinking type: high + disabled",
+        ],
+        tool(DRAW): [
+            "The requested tool image_generation is not supported.",
+            "imagegen deployment must be provided through header: "
+            "x-ms-oai-image-generation-deployment",
+        ],
+        ReplaceEffort("none", "high"): [
+            "output_config.effort 'none' is not supported when thinking is disabled on "
+            "this model. Use effort 'high' or below, or enable thinking."
+        ],
+        ReplaceEffort("none", "", of_tools=True): [
+            "Function tools with reasoning_effort are not supported for x in "
+            "/v1/chat/completions."
+        ],
+        ReplaceEffort("none", "high", of_tools=True): [
+            "Function tools with reasoning_effort are not supported for x in y. To use "
+            "function tools, set reasoning_effort to 'high'."
+        ],
+        ReplaceEffort("none", "medium"): [
+            "Unsupported value: 'none' is not supported with the 'm' model. Supported "
+            "values are: 'medium'."
+        ],
+    },
 )
 def test_words_name_the_repair(message: str, repair: Repair) -> None:
     tried = find(words(message))
@@ -428,54 +380,57 @@ EFFORT = LeaveOutParameter("reasoning.effort")
 VALUE = parameter("top_p", 0.5)
 
 
-@pytest.mark.parametrize(
-    ("message", "repair"),
-    [
-        ("Unsupported parameter: truncation", TRUNCATION),
-        ("Unsupported parameter: truncation (request_id=e2)", TRUNCATION),
-        ("Extra inputs are not permitted, field: 'top_p', value: 0.5", TOP_P),
-        ("property 'include' is unsupported, did you mean x?", INCLUDE),
-        ("Model m does not support parameter reasoningEffort.", EFFORT),
-        ("x does not support parameters: ['reasoning_effort'], for", EFFORT),
-        ("invalid request: unknown field: top_p", TOP_P),
-        ("Malformed input: #: extraneous key [top_p] is not permitted", TOP_P),
-        ('Invalid JSON payload received. Unknown name "top_p": Cannot find', TOP_P),
-        ("include: Extra inputs are not permitted", INCLUDE),
-        ("`top_p` is deprecated for this model.", TOP_P),
-        ("Argument not supported on this model: reasoning_effort", EFFORT),
-        ("Argument not supported: include", INCLUDE),
-        ("deepseek-reasoner does not support the parameter `top_p`", TOP_P),
-        ("Validation: Unsupported parameter(s): truncation", TRUNCATION),
-        ("Unsupported parameters: include, truncation", INCLUDE),
-        ("unsupported request field(s): top_p", TOP_P),
-        ("Model eu.x does not support the top_p parameter.", TOP_P),
-        ("Unrecognized key(s) in object: 'include', 'top_p'", INCLUDE),
-        ("Additional properties are not allowed ('top_p' was unexpected)", TOP_P),
-        ("Responses.create() got an unexpected keyword argument 'top_p'", TOP_P),
-        ('JSON parse error: Unrecognized field "include" (class x)', INCLUDE),
-        (
-            "'include' in the request cannot be translated to another format yet",
-            INCLUDE,
-        ),
-        (
-            "a tool's 'strict' cannot be translated to another format yet",
-            LeaveOutToolField("strict"),
-        ),
-        ("The parameter `top_p` is not supported by this model.", VALUE),
-        # Anthropic's and Kimi's are about one value, which is left out alone.
-        ("`temperature` and `top_p` cannot both be specified for this model.", VALUE),
-        ("`top_p` may only be set to 1 when thinking is enabled.", VALUE),
-        ("invalid top_p: only 0.95 is allowed for this model", VALUE),
-        ("The parameter `top_p` specified in the request are not valid: `a`", VALUE),
-        # LiteLLM
-        (
+@each(
+    "message",
+    {
+        TRUNCATION: [
+            "Unsupported parameter: truncation",
+            "Unsupported parameter: truncation (request_id=e2)",
+            "Validation: Unsupported parameter(s): truncation",
+        ],
+        TOP_P: [
+            "Extra inputs are not permitted, field: 'top_p', value: 0.5",
+            "invalid request: unknown field: top_p",
+            "Malformed input: #: extraneous key [top_p] is not permitted",
+            'Invalid JSON payload received. Unknown name "top_p": Cannot find',
+            "`top_p` is deprecated for this model.",
+            "deepseek-reasoner does not support the parameter `top_p`",
+            "unsupported request field(s): top_p",
+            "Model eu.x does not support the top_p parameter.",
+            "Additional properties are not allowed ('top_p' was unexpected)",
+            "Responses.create() got an unexpected keyword argument 'top_p'",
+            # LiteLLM
             "litellm.UnsupportedParamsError: x don't support top_p=0.5. Only 1 is.",
-            TOP_P,
-        ),
-        # DashScope, and what pydantic prints.
-        ("'top_p' must be one of: 0.1, 0.9", VALUE),
-        ("1 validation error for Request\ntop_p\n  Input should be 1", VALUE),
-    ],
+        ],
+        INCLUDE: [
+            "property 'include' is unsupported, did you mean x?",
+            "include: Extra inputs are not permitted",
+            "Argument not supported: include",
+            "Unsupported parameters: include, truncation",
+            "Unrecognized key(s) in object: 'include', 'top_p'",
+            'JSON parse error: Unrecognized field "include" (class x)',
+            "'include' in the request cannot be translated to another format yet",
+        ],
+        EFFORT: [
+            "Model m does not support parameter reasoningEffort.",
+            "x does not support parameters: ['reasoning_effort'], for",
+            "Argument not supported on this model: reasoning_effort",
+        ],
+        LeaveOutToolField("strict"): [
+            "a tool's 'strict' cannot be translated to another format yet"
+        ],
+        VALUE: [
+            "The parameter `top_p` is not supported by this model.",
+            # Anthropic's and Kimi's are about one value, which is left out alone.
+            "`temperature` and `top_p` cannot both be specified for this model.",
+            "`top_p` may only be set to 1 when thinking is enabled.",
+            "invalid top_p: only 0.95 is allowed for this model",
+            "The parameter `top_p` specified in the request are not valid: `a`",
+            # DashScope, and what pydantic prints.
+            "'top_p' must be one of: 0.1, 0.9",
+            "1 validation error for Request\ntop_p\n  Input should be 1",
+        ],
+    },
 )
 def test_parameter_in_the_words_of_other_servers(message: str, repair: Repair) -> None:
     """Codex's backend, Fireworks, Groq, xAI and others name it nowhere else."""
@@ -1200,136 +1155,69 @@ ASKED: Item = {**USER, "content": [NO_WORD, PHOTO, PHOTO, PHOTO, DOCUMENT]}
 TO_CONTINUE = [ASKED, CALL, SHOWN, ANSWER]
 
 
-@pytest.mark.parametrize(
-    ("message", "repair"),
-    [
-        (
-            "At most 2 image(s) may be provided in one prompt.",
-            LimitMedia("input_image", 2),
-        ),
-        ("Too many images in request. Max is 3.", LimitMedia("input_image", 3)),
-        ("Too many images in request: 54 > 3", LimitMedia("input_image", 3)),
-        (
+@each(
+    "message",
+    {
+        LimitMedia("input_image", 2): [
+            "At most 2 image(s) may be provided in one prompt."
+        ],
+        LimitMedia("input_image", 3): [
+            "Too many images in request. Max is 3.",
+            "Too many images in request: 54 > 3",
             "Too many images provided. This model supports up to 3 images",
-            LimitMedia("input_image", 3),
-        ),
-        (
             "too many images in the message, max allowed is 3",
-            LimitMedia("input_image", 3),
-        ),
-        (
             "Too many images in request: 4 images provided, but the model supports a "
             "maximum of 3 images.",
-            LimitMedia("input_image", 3),
-        ),
-        ("too many images and documents: 4 + 0 > 3", LimitMedia("input_image", 3)),
-        (
+            "too many images and documents: 4 + 0 > 3",
             "Too much media: 0 document pages + 4 images > 3",
-            LimitMedia("input_image", 3),
-        ),
-        (
             "request contains 4 images, exceeding the maximum of 3 allowed per request",
-            LimitMedia("input_image", 3),
-        ),
-        ("Image count 4 exceeds limit 3 per request.", LimitMedia("input_image", 3)),
-        (
+            "Image count 4 exceeds limit 3 per request.",
             "Total number of images exceeds the maximum allowed of 3",
-            LimitMedia("input_image", 3),
-        ),
-        (
+        ],
+        LimitMedia("input_file", 0): [
             "'input_file' is not supported by llamacpp at this moment",
-            LimitMedia("input_file", 0),
-        ),
-        ("file inputs are not currently supported", LimitMedia("input_file", 0)),
-        (
+            "file inputs are not currently supported",
             "Invalid value: file. Supported values are: 'text','image_url' and 'video'.",
-            LimitMedia("input_file", 0),
-        ),
-        ("Unknown part type: input_file", LimitMedia("input_file", 0)),
-        (
+            "Unknown part type: input_file",
             "This model does not support file content types.",
-            LimitMedia("input_file", 0),
-        ),
-        (
             "The parameter `messages.content.type` specified in the request are not "
             "valid: invalid value: `document`, supported values are: `text`, 'tool_use'",
-            LimitMedia("input_file", 0),
-        ),
-        ("Output of tool call should be 'Input text'", TextOutputs()),
-        (
+        ],
+        TextOutputs(): [
+            "Output of tool call should be 'Input text'",
             "Unable to submit request because `function_response.parts` is not supported "
             "for this model.",
-            TextOutputs(),
-        ),
-        ("Requests ending with a model turn are not supported.", AskToContinue()),
-        ("The conversation must end with a user message.", AskToContinue()),
-        (
+        ],
+        AskToContinue(): [
+            "Requests ending with a model turn are not supported.",
+            "The conversation must end with a user message.",
             "Assistant response prefill is incompatible with enable_thinking.",
-            AskToContinue(),
-        ),
-        (
             "Cannot have 2 or more assistant messages at the end of the list.",
-            AskToContinue(),
-        ),
-        (
             "Expected last role User or Tool for serving but got assistant",
-            AskToContinue(),
-        ),
-        ("Last message must have role `user` or `tool`.", AskToContinue()),
-        (
+            "Last message must have role `user` or `tool`.",
             "Please ensure that single turn requests end with a user role",
-            AskToContinue(),
-        ),
-        (
+        ],
+        ShortCallIds(): [
             "Tool call id was x but must be a-z, A-Z, 0-9, with a length of 9.",
-            ShortCallIds(),
-        ),
-        (
             "Tool call IDs should be alphanumeric strings with length 9!",
-            ShortCallIds(),
-        ),
-        ("image detail has to be either 'low' or 'high'", StateDetail()),
-        (
             "messages.1.content.0.tool_use.id: String should match pattern '^[a-z]+$'",
-            ShortCallIds(),
-        ),
-        ("messages: text content blocks must be non-empty", LeaveOutEmptyTexts()),
-        (
+        ],
+        StateDetail(): ["image detail has to be either 'low' or 'high'"],
+        LeaveOutEmptyTexts(): [
+            "messages: text content blocks must be non-empty",
             "messages.0.content.0.text: cache_control cannot be set for empty text blocks",
-            LeaveOutEmptyTexts(),
-        ),
-        (
             "messages: text content blocks must contain non-whitespace text",
-            LeaveOutEmptyTexts(),
-        ),
-        (
             "The text field in the ContentBlock object at messages.0.content.0 is blank. "
             "Add text to the text field, and try again.",
-            LeaveOutEmptyTexts(),
-        ),
-        (
             "Invalid request: the message at position 3 with role 'user' must not be empty",
-            LeaveOutEmptyTexts(),
-        ),
-        (
             "Invalid request content: Each message must have at least one content element.",
-            LeaveOutEmptyTexts(),
-        ),
-        (
             "Unable to submit request because it must include at least one parts field",
-            LeaveOutEmptyTexts(),
-        ),
-        (
             "* GenerateContentRequest.contents[1].parts: contents.parts must not be empty.",
-            LeaveOutEmptyTexts(),
-        ),
-        ("because Model input cannot be empty.", LeaveOutEmptyTexts()),
-        (
+            "because Model input cannot be empty.",
             "The content field in the Message object at messages.45 is empty. Add a "
             "ContentBlock object to the content field and try again.",
-            LeaveOutEmptyTexts(),
-        ),
-    ],
+        ],
+    },
 )
 def test_server_that_takes_less_of_a_chat(message: str, repair: Repair) -> None:
     """It gets all the rest. Where the chat has the words, nothing is remembered."""
@@ -1478,71 +1366,48 @@ def test_field_that_the_servers_code_missed(
     assert repairs_in_turn(Failure(status, error)) == steps
 
 
-@pytest.mark.parametrize(
-    ("message", "most", "is_lasting"),
-    [
-        ("This model supports at most 16384 completion tokens, whereas", 16384, True),
-        ("max_tokens: 99999 > 8192, which is the maximum allowed number", 8192, True),
-        ("the valid range of max_tokens is [1, 8192]", 8192, True),
-        ("Range of max_tokens should be [1, 8192]", 8192, True),
-        ("maximum tokens you requested exceeds the model limit of 10000.", 10000, True),
-        ("`max_completion_tokens` must be less than or equal to `32768`,", 32768, True),
-        (
-            "maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) "
-            "to 65537 (exclusive).",
-            65536,
-            True,
-        ),
-        ("`max_tokens` exceed context limit: 190000 + 99999 > 200000,", 10000, False),
-        ("`max_tokens` exceed context limit: 199984 + 99999 > 200000,", 16, False),
-        ("your request has 1000 input tokens (99999 > 9000 - 1000)", 8000, False),
-        (
-            "maximum context length of 4096 tokens. You requested a total of 5000 "
-            "tokens: 1000 tokens from the input messages",
-            3096,
-            False,
-        ),
-        (
-            "This endpoint's maximum context length is 262144 tokens. However, you "
-            "requested about 284283 tokens (8963 of text input, 13176 of tool input, "
-            "262144 in the output).",
-            240_005,
-            False,
-        ),
-        (
-            "This model's maximum context length is 131072 tokens. However, you requested "
-            "131329 tokens (123137 in the messages, 8192 in the completion).",
-            7935,
-            False,
-        ),
-        (
-            "This model's maximum context length is 163840 tokens. However, you requested "
-            "32000 output tokens and your prompt contains at least 131841 input tokens",
-            31_999,
-            False,
-        ),
-        ("max_tokens (current value: 99999) must be between 0 and 8192", 8192, True),
-        ("max_tokens for `llama` must be less than or equal to 8000", 8000, True),
-        (
-            "Invalid 'max_output_tokens': integer above maximum value. Expected a value "
-            "<= 16384, but got 99999 instead.",
-            16384,
-            True,
-        ),
-        (
-            "The parameter `max_tokens` specified in the request are not valid: integer "
-            "above maximum value, expected a value <= 32768, but got 99999 instead.",
-            32768,
-            True,
-        ),
-    ],
-)
-def test_longer_answer_than_the_model_can_write(
-    message: str, most: int, is_lasting: bool
-) -> None:
+OUTPUT_LIMITS = {
+    "This model supports at most 16384 completion tokens, whereas": 16384,
+    "max_tokens: 99999 > 8192, which is the maximum allowed number": 8192,
+    "the valid range of max_tokens is [1, 8192]": 8192,
+    "Range of max_tokens should be [1, 8192]": 8192,
+    "maximum tokens you requested exceeds the model limit of 10000.": 10000,
+    "`max_completion_tokens` must be less than or equal to `32768`,": 32768,
+    "maxOutputTokens value of 99999 but the supported range is from 1 (inclusive) "
+    "to 65537 (exclusive).": 65536,
+    "max_tokens (current value: 99999) must be between 0 and 8192": 8192,
+    "max_tokens for `llama` must be less than or equal to 8000": 8000,
+    "Invalid 'max_output_tokens': integer above maximum value. Expected a value "
+    "<= 16384, but got 99999 instead.": 16384,
+    "The parameter `max_tokens` specified in the request are not valid: integer "
+    "above maximum value, expected a value <= 32768, but got 99999 instead.": 32768,
+}
+ROOM_LEFT = {
+    "`max_tokens` exceed context limit: 190000 + 99999 > 200000,": 10000,
+    "`max_tokens` exceed context limit: 199984 + 99999 > 200000,": 16,
+    "your request has 1000 input tokens (99999 > 9000 - 1000)": 8000,
+    "maximum context length of 4096 tokens. You requested a total of 5000 "
+    "tokens: 1000 tokens from the input messages": 3096,
+    "This endpoint's maximum context length is 262144 tokens. However, you "
+    "requested about 284283 tokens (8963 of text input, 13176 of tool input, "
+    "262144 in the output).": 240_005,
+    "This model's maximum context length is 131072 tokens. However, you requested "
+    "131329 tokens (123137 in the messages, 8192 in the completion).": 7935,
+    "This model's maximum context length is 163840 tokens. However, you requested "
+    "32000 output tokens and your prompt contains at least 131841 input tokens": 31_999,
+}
+"""What one chat leaves, in the words of servers: the next one may be shorter."""
+
+
+@pytest.mark.parametrize("message", [*OUTPUT_LIMITS, *ROOM_LEFT])
+def test_longer_answer_than_the_model_can_write(message: str) -> None:
     """The guard is lowered, never raised, and not below what the API takes."""
+    most = (OUTPUT_LIMITS | ROOM_LEFT)[message]
     tried = find(words(message), max_output_tokens=999_999)
-    assert (tried.repair, tried.is_lasting) == (LowerLimit(most), is_lasting)
+    assert (tried.repair, tried.is_lasting) == (
+        LowerLimit(most),
+        message in OUTPUT_LIMITS,
+    )
     body = asking(max_output_tokens=999_999, repairs=(tried.repair,)).payload()
     assert body["max_output_tokens"] == most
     for lower in ({}, {"max_output_tokens": 16}):
@@ -1744,40 +1609,28 @@ def test_function_is_left_out_by_its_name_alone() -> None:
     assert tried is None or not isinstance(tried.repair, LeaveOutTool)
 
 
-@pytest.mark.parametrize(
-    ("message", "repair"),
-    [
-        ("Thinking mode does not support this tool_choice", LeaveOutToolChoice()),
-        (
+@each(
+    "message",
+    {
+        LeaveOutToolChoice(): [
+            "Thinking mode does not support this tool_choice",
             "The tool_choice parameter does not support being set to required or object "
             "in thinking mode",
-            LeaveOutToolChoice(),
-        ),
-        (
             "tool_choice 'specified' is incompatible with thinking enabled",
-            LeaveOutToolChoice(),
-        ),
-        (
             "Thinking may not be enabled when tool_choice forces tool use.",
-            LeaveOutToolChoice(),
-        ),
-        ("Only 'auto' tool_choice is supported in response", LeaveOutToolChoice()),
-        ("Only 'auto' or 'none' tool_choice is supported in", LeaveOutToolChoice()),
-        (
+            "Only 'auto' tool_choice is supported in response",
+            "Only 'auto' or 'none' tool_choice is supported in",
+        ],
+        parameter("reasoning.effort", "none"): [
             "Reasoning is mandatory for this endpoint and cannot be disabled.",
-            parameter("reasoning.effort", "none"),
-        ),
-        (
             "Budget 0 is invalid. This model only works in thinking mode.",
-            parameter("reasoning.effort", "none"),
-        ),
-        (
             "This model always engages in thinking and cannot be disabled; please use low",
-            parameter("reasoning.effort", "none"),
-        ),
-        ("Thinking budget is not supported for this model.", EFFORT),
-        ('think value "low" is not supported for this model', EFFORT),
-    ],
+        ],
+        EFFORT: [
+            "Thinking budget is not supported for this model.",
+            'think value "low" is not supported for this model',
+        ],
+    },
 )
 def test_what_a_model_that_thinks_does_not_take(message: str, repair: Repair) -> None:
     """Only that goes; in all requests, if the chat does not have the words."""

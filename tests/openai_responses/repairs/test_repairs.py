@@ -304,6 +304,7 @@ NO_LOOK = LeaveOutTool(name(TOOL))
 NO_WEB = LeaveOutTool(name(WEB))
 THINKING = {"effort": "max", "summary": "auto"}
 AUTO = json_digest("auto")
+FORCED = {"type": "function", "name": "look"}
 JSON_FORM = {"format": {"type": "json_object"}}
 
 
@@ -332,11 +333,7 @@ def allowed(*tools: Item) -> Item:
         # A tool goes with the choice that may mean it.
         ({"tool_choice": "none"}, [NO_LOOK], body(tools=[WEB], tool_choice="none")),
         ({"tool_choice": "required"}, [NO_LOOK], body(tools=[WEB])),
-        (
-            {"tool_choice": {"type": "function", "name": "look"}},
-            [NO_LOOK],
-            body(tools=[WEB]),
-        ),
+        ({"tool_choice": FORCED}, [NO_LOOK], body(tools=[WEB])),
         (
             {"tool_choice": allowed(TOOL, WEB)},
             [NO_LOOK],
@@ -382,53 +379,6 @@ def allowed(*tools: Item) -> Item:
         ({"tool_choice": "none"}, [LeaveOutToolChoice()], BARE),
         ({"tool_choice": allowed(WEB)}, [LeaveOutToolChoice()], body(tools=[WEB])),
         ({"tool_choice": {"type": "allowed_tools"}}, [LeaveOutToolChoice()], BARE),
-        # Another value of somebody else is sent.
-        (
-            {"reasoning": THINKING},
-            [LeaveOutParameter("reasoning.effort")],
-            body(reasoning={"summary": "auto"}),
-        ),
-        (
-            {"reasoning": {"effort": "max"}},
-            [LeaveOutParameter("reasoning.effort")],
-            body(),
-        ),
-        (
-            {"reasoning": THINKING},
-            [ReplaceEffort("max", "high")],
-            body(reasoning={"effort": "high", "summary": "auto"}),
-        ),
-        (
-            {"reasoning": THINKING},
-            [ReplaceEffort("low", "high")],
-            body(reasoning=THINKING),
-        ),
-        (
-            {"reasoning": THINKING, "tools": []},
-            [ReplaceEffort("max", "high", of_tools=True)],
-            body(reasoning=THINKING, tools=[]),
-        ),
-        (
-            {"reasoning": THINKING},
-            [ReplaceEffort("max", "", of_tools=True)],
-            body(reasoning={"summary": "auto"}),
-        ),
-        (
-            {"reasoning": None},
-            [ReplaceEffort("", "none", of_tools=True)],
-            body(reasoning={"effort": "none"}),
-        ),
-        (
-            {"reasoning": THINKING},
-            [LeaveOutParameter("reasoning.summary", AUTO)],
-            body(reasoning={"effort": "max"}),
-        ),
-        (
-            {"reasoning": THINKING},
-            [LeaveOutParameter("reasoning.effort", AUTO)],
-            body(reasoning=THINKING),
-        ),
-        ({"reasoning": THINKING}, [LeaveOutParameter("reasoning")], body()),
         ({}, [LeaveOutParameter("text.verbosity")], body()),
         ({"temperature": 0}, [LeaveOutParameter("temperature")], body()),
         # Whoever reads the answer as JSON cannot read another.
@@ -445,17 +395,41 @@ def allowed(*tools: Item) -> Item:
             ),
         ),
         # A tool that is left is still demanded.
-        (
-            {"tool_choice": {"type": "function", "name": "look"}},
-            [NO_WEB],
-            body(tools=[TOOL], tool_choice={"type": "function", "name": "look"}),
-        ),
+        ({"tool_choice": FORCED}, [NO_WEB], body(tools=[TOOL], tool_choice=FORCED)),
     ],
 )
 def test_repair_of_a_request_leaves_the_rest(
     asked: Item, repairs: list[Repair], left: Item
 ) -> None:
     assert repair_request(body(**asked), repairs) == left
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "repair", "left"),
+    [
+        (THINKING, LeaveOutParameter("reasoning.effort"), {"summary": "auto"}),
+        ({"effort": "max"}, LeaveOutParameter("reasoning.effort"), None),
+        (THINKING, ReplaceEffort("max", "high"), {**THINKING, "effort": "high"}),
+        (THINKING, ReplaceEffort("max", "", of_tools=True), {"summary": "auto"}),
+        (None, ReplaceEffort("", "none", of_tools=True), {"effort": "none"}),
+        (THINKING, LeaveOutParameter("reasoning.summary", AUTO), {"effort": "max"}),
+        (THINKING, LeaveOutParameter("reasoning"), None),
+        # Another value of somebody else is sent.
+        (THINKING, ReplaceEffort("low", "high"), THINKING),
+        (THINKING, LeaveOutParameter("reasoning.effort", AUTO), THINKING),
+    ],
+)
+def test_repair_of_reasoning_leaves_the_rest(
+    reasoning: Item | None, repair: Repair, left: Item | None
+) -> None:
+    expected = body(reasoning=left) if left else body()
+    assert repair_request(body(reasoning=reasoning), [repair]) == expected
+
+
+def test_effort_for_tools_stays_where_none_are_offered() -> None:
+    asked = body(reasoning=THINKING, tools=[])
+    repair = ReplaceEffort("max", "high", of_tools=True)
+    assert repair_request(asked, [repair]) == asked
 
 
 @pytest.mark.parametrize(
@@ -812,10 +786,7 @@ def test_schemas_become_plain() -> None:
         "many": {"type": "string"},
         "two": {
             "type": "array",
-            "items": {
-                "type": "object",
-                "properties": {"n": {"type": "integer"}},
-            },
+            "items": {"type": "object", "properties": {"n": {"type": "integer"}}},
         },
     }
     assert tool["parameters"].keys() == {"type", "properties", "required"}
