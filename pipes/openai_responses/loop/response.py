@@ -641,7 +641,7 @@ class ResponseState:
         with the arguments of all in their order (1.110.2).
         """
         rest = as_text(call.get("arguments"))
-        if parse_json_object(rest) is not None:
+        if parse_json_object(rest) is not None or len(self._open) > _MOST_PARALLEL:
             return call
         for other, grown in self._open.items():
             if other == position or not is_call(self._items[other]):
@@ -899,6 +899,8 @@ _MOST_GIVEN_UP = 128
 """Items that leave the page for those of the next attempt."""
 _MOST_LATER_ENDS = 16
 """Of an item, and one more by the final snapshot. Gateways end some items twice."""
+_MOST_PARALLEL = 64
+"""Open items, if one of them may end with the texts of all."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 

@@ -1146,6 +1146,24 @@ def test_message_that_ends_again_and_again_takes_linear_work() -> None:
     assert work_of(200) < 2.5 * work_of(100)
 
 
+def test_calls_whose_ends_are_no_objects_take_linear_work() -> None:
+    """Each of them may have the arguments of all others in front of its own."""
+
+    def work_of(many: int) -> int:
+        state = ResponseState()
+        calls = [wire.call_item("look", "", at=at) for at in range(many)]
+        for at, call in enumerate(calls):
+            state.feed(ItemAdded(at, call))
+
+        def end_all() -> None:
+            for at, call in enumerate(calls):
+                state.feed(ItemDone(at, {**call, "arguments": "x"}))
+
+        return count_work(end_all)
+
+    assert work_of(400) < 2.5 * work_of(200)
+
+
 def test_message_that_grows_with_each_end_is_shown_a_few_times() -> None:
     """Each time it is whole, with all that is stored in front of it."""
     growing = [wire.message_item("", "Hello"[:length]) for length in range(6)] + [
