@@ -341,7 +341,10 @@ async def test_the_end_cuts_open_answers(
 async def test_its_own_tools_end_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, desk: Desk
 ) -> None:
-    """A file stays for the chat from round to round; at the end nothing is left."""
+    """A file stays for the chat from round to round; at the end nothing is left.
+
+    A program that names no chat finds nothing of its questions before.
+    """
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("GPT5_AGENT_ALLOW", f"SANDBOX, {SIMULATORS}")
     desk.set_valves(SANDBOX=True)
@@ -351,11 +354,16 @@ async def test_its_own_tools_end_with_it(
 
     for _ in range(2):
         answer = await desk.result(question, METADATA, tool_choice=choice)
+    in_chat = desk.sim.requests[-1].body
+    for _ in range(2):
+        await desk.result(question, {"user_id": "u-1"}, tool_choice=choice)
+    alone = desk.sim.requests[-1].body
     folders = workspaces_in(tmp_path)
     await desk.pipeline.on_shutdown()
 
     assert len(folders) == 1
-    assert '"result": "xx"' in desk.sim.requests[-1].body["input"][-1]["output"]
+    assert '"result": "xx"' in in_chat["input"][-1]["output"]
+    assert '"result": "x"' in alone["input"][-1]["output"]
     assert "error" not in answer
     assert workspaces_in(tmp_path) == []
 

@@ -23,7 +23,7 @@ from agents.sample import (
     states,
 )
 from chats.pictures import PIXEL
-from gpt5_agent.agent.earlier_rounds import read_earlier_rounds
+from gpt5_agent.agent.earlier_rounds import read_chat_notes, read_earlier_rounds
 from gpt5_agent.agent.preparation import prepare_run
 from gpt5_agent.events import (
     ExecutionEnded,
@@ -857,7 +857,17 @@ def test_reasoning_of_another_account_stays_there(
     assert any(map(is_reasoning, after)) is (not organization)
 
 
-@pytest.mark.parametrize("case", ["waits", "nobody signed it", "one was made"])
+def test_first_style_that_a_chat_notes_stays() -> None:
+    origin = Origin("gpt-5")
+    styles = ("other", "lean", "full")
+    turns = [DetailTurn([], origin, {"style": style}) for style in styles]
+
+    assert read_chat_notes([[], turns]) == ("lean", frozenset())
+
+
+@pytest.mark.parametrize(
+    "case", ["waits", "nobody signed it", "one was made", "none is left"]
+)
 def test_call_that_nobody_signed_does_not_wait_for_a_yes(case: str) -> None:
     """Without its signature a call has lost its name: whoever wrote it may have lied.
 
@@ -875,9 +885,11 @@ def test_call_that_nobody_signed_does_not_wait_for_a_yes(case: str) -> None:
     if case == "one was made":
         run = [*called_by_the_host(made, output="News."), *run]
     messages = [{"role": "user", "content": "Weather?"}, *run]
-    turn = DetailTurn([(call, 0), (made, 0)], Origin("gpt-5"), {})
+    turns = [DetailTurn([(call, 0), (made, 0)], Origin("gpt-5"), {})]
+    if case == "none is left":
+        turns = []
 
-    earlier = read_earlier_rounds(messages, [[], [turn], []], sign)
+    earlier = read_earlier_rounds(messages, [[], turns, []], sign)
 
     assert earlier.answers == {request.confirmation_id: "once"}
     assert earlier.open_turn == ((call, made) if case == "waits" else ())
