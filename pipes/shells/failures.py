@@ -3,7 +3,7 @@
 import re
 
 from openai_responses.endings import Ending, api_word
-from openai_responses.errors import InvalidRequest, ResponsesError
+from openai_responses.errors import ResponsesError
 from openai_responses.loop.events import RunDone, Trace
 from openai_responses.redaction import describe_exception, redact_beginning
 from shells.answer_log import AnswerLog, LogLevel
@@ -23,13 +23,11 @@ def report_exception(
 ) -> str:
     """Log why there is no answer; return the message to show, with its error id.
 
-    Nobody has to be warned of a limit that does its work, nor again for the title of a
-    chat of which the answer warned.
+    The answer of a chat has warned of what its title is refused for, too.
     """
     if isinstance(error, ResponsesError):
         message = error_message(error, shell)
-        is_rule = isinstance(error, InvalidRequest) and error.remedy == "rule"
-        level: LogLevel = "INFO" if is_rule or is_task else "WARNING"
+        level: LogLevel = "INFO" if is_task else "WARNING"
         log.line(level, _NOTHING_SENT.format(message))
     else:
         message = (

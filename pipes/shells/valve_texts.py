@@ -117,13 +117,13 @@ def json_mistake(text: str) -> str:
 _PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
 
 
-_KNOWN_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
+_LISTED_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
 """Both forms of the list that is shown with an unknown key."""
 
 
 def without_known_keys(message: str) -> str:
     """Return a message for those who cannot correct a valve, without the list of its keys."""
-    return _KNOWN_KEYS.sub("", message)
+    return _LISTED_KEYS.sub("", message)
 
 
 def unknown_key(key: str, known: Iterable[str]) -> str:

@@ -70,17 +70,12 @@ def test_keys_of_a_valve_are_listed_for_administrators(keys: str) -> None:
     assert all("like, name" in line for _, line in log.written)
 
 
-@pytest.mark.parametrize(
-    ("error", "is_task"),
-    [(InvalidRequest("Used up.", remedy="rule"), False), (InvalidRequest("No."), True)],
-)
-def test_nobody_is_warned_of_a_limit_or_twice(
-    error: InvalidRequest, is_task: bool
-) -> None:
-    """The title of a chat fails for what its answer has warned of."""
+def test_a_title_that_is_refused_is_no_second_warning() -> None:
+    """The answer of its chat has warned of the same."""
     log = Lines()
-    report_exception(log, error, PIPE_SHELL, is_admin=False, is_task=is_task)
-    assert log.written == [("INFO", f"nothing was sent: {error}")]
+    error = InvalidRequest("Used up.")
+    report_exception(log, error, PIPE_SHELL, is_admin=False, is_task=True)
+    assert log.written == [("INFO", "nothing was sent: Used up.")]
 
 
 def test_line_is_cut_and_whole() -> None:
