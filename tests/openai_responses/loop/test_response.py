@@ -254,11 +254,6 @@ def test_call_ids_that_earlier_responses_used(
     assert {item["arguments"] for item in state.output} == {'{"a":1}'}
 
 
-def test_call_without_a_name_is_not_shown() -> None:
-    """Arguments alone are no call."""
-    assert log(FIRST, wire.completed()) == ["turn ended"]
-
-
 @pytest.mark.parametrize(
     "role",
     [
@@ -325,21 +320,6 @@ def test_items_that_share_an_index_are_told_apart_by_id() -> None:
     turn = ResponseState()
     reported(turn, *({**event, "output_index": 0} for event in mixed))
     assert [item["arguments"] for item in turn.output] == ['{"a":1}', '{"b":2}']
-
-
-def test_event_without_an_id_belongs_to_the_last_item_of_its_index() -> None:
-    """Of what an event can be about, the last item of the index is meant."""
-    begun, *grown = [*wire.reasoning_text("hm")[:2], *wire.message("Hi")[:3]]
-    events = [without(event, "item_id") for event in (begun, *grown)]
-    for event in events:
-        if "item" in event:
-            event["item"] = without(event["item"], "id")
-    assert log(*events) == [
-        "0 started reasoning",
-        "0 reasoning 0: hm",
-        "1 started message",
-        "1 text 0: Hi",
-    ]
 
 
 def test_other_ids_at_each_event() -> None:

@@ -287,13 +287,6 @@ def test_whole_call_that_nothing_ends_was_not_cut_off(
     assert (call["arguments"], call["status"], kind) == (arguments, status, status)
 
 
-@pytest.mark.parametrize("fields", [{}, {"response": None}])
-def test_end_without_a_body_of_a_response_that_brought_nothing(fields: Item) -> None:
-    """It is no end: the request is sent again."""
-    state, events = fed({"type": "response.completed", **fields})
-    assert (state.ending, events) == (None, [])
-
-
 @pytest.mark.parametrize("comes", ["in deltas", "with its end", "last", "each time"])
 def test_arguments_that_are_encoded_twice_are_read_once(comes: str) -> None:
     """Of vLLM (its issue 54964): no host and no client reads a text as arguments."""
@@ -1094,16 +1087,16 @@ def test_answer_that_has_words_was_not_refused(
     assert state.trace.error.code == "invalid_request_error"
 
 
-@pytest.mark.parametrize("own", [[], [{"type": "url_citation", "url": "u"}]])
-def test_citations_that_only_events_bring_are_in_the_item(own: list[Item]) -> None:
-    """Those of the item itself are all that there are."""
+def test_citations_of_an_item_are_all_that_there_are() -> None:
+    """Those that events brought count where it has none of its own."""
     *begun, end = wire.message("Hello")
     note = {"type": "url_citation", "url": "https://a.example"}
     kind = "response.output_text.annotation.added"
     told = {"type": kind, "item_id": "msg_0", "output_index": 0, "annotation": note}
+    own = [{"type": "url_citation", "url": "u"}]
     end["item"]["content"][0]["annotations"] = own
     [item] = output_of(*begun, told, end)
-    assert item["content"][0]["annotations"] == (own or [note])
+    assert item["content"][0]["annotations"] == own
 
 
 def test_sealed_reasoning_has_a_summary() -> None:
