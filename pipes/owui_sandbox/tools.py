@@ -248,7 +248,7 @@ def _make_sandbox(text: str, shared: WorkspacePool) -> SandboxTools:
     return SandboxTools(
         StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         build_sandbox_limits(options, SandboxLimits().output),
-        options.wheels.strip(),
+        options.wheels,
         _LOG.warning,
         _list_bubblewraps,
         private_paths(),

@@ -1,6 +1,8 @@
 """The settings of a sandbox, as administrators write them."""
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 from sandbox.backend import MEBIBYTE, SandboxLimits
 
@@ -25,7 +27,7 @@ class SandboxOptions(BaseModel):
         le=1024,
         description="Space for the files of one chat, 1 to 1024.",
     )
-    wheels: str = Field(
+    wheels: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="",
         description="Folder of wheels whose packages can be imported.",
     )

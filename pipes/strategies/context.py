@@ -24,7 +24,7 @@ def read_context(context: object) -> list[ContextSource]:
     rows = context if isinstance(context, list) else [context]
     unique_rows: dict[str, object] = {}  # a row that comes twice has one number
     for row in rows:
-        if row is not None:
+        if row:
             unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
     sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
@@ -36,7 +36,7 @@ def read_context(context: object) -> list[ContextSource]:
             # Without a known text field all of it is the text; one that is blank says
             # that there is nothing to read.
             has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
-            if not text and not has_field and row not in ({}, []):
+            if not text and not has_field:
                 text = json.dumps(row, ensure_ascii=False, default=str)
             source = ContextSource(
                 name=_first_text_field(fields, _NAME_KEYS) or source.name,

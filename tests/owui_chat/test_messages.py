@@ -264,13 +264,14 @@ def test_text_of_an_answer_is_its_only_part(
 @pytest.mark.parametrize("place", ["images", "content"])
 def test_images_of_an_answer_are_in_front_of_its_text(place: str) -> None:
     """Addresses of the web expire, and what is no address is nothing."""
-    urls = [PICTURE, "https://example.com/a.png", "", None]
+    capitals = PICTURE.replace("data:image/png", "DATA:image/PNG")
+    urls = [capitals, "https://example.com/a.png", "", None]
     images = [{"type": "image_url", "image_url": {"url": url}} for url in urls]
     text = [{"type": "text", "text": "Here."}]
     message = said("assistant", text)
     message[place] = [*message.get(place, []), *images]
 
-    parts = [AssistantImage(PICTURE), AssistantText("Here.")]
+    parts = [AssistantImage(capitals), AssistantText("Here.")]
     assert parse_messages([message])[1] == parts
 
 

@@ -251,6 +251,7 @@ async def test_rules_that_an_administrator_opens_may_be_replaced(
             ],
         ),
         ("many", ["maximum_iterations (not a valid value)"]),
+        ("", ["maximum_iterations (not a valid value)"]),
         (3, []),
     ],
 )

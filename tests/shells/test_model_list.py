@@ -117,6 +117,15 @@ async def test_page_waits_for_the_first_list_and_no_longer(
     assert listed_model.facts.shutdown == "2027-01-31"
 
 
+@pytest.mark.parametrize(("answer", "models"), [("{}", {}), ("[]", {}), ("No.", None)])
+async def test_first_answer_without_a_model_is_one(
+    answer: str, models: object, connections: Connections
+) -> None:
+    """Else each page would wait for the next one."""
+    async with Upstream(replying(answer)) as server:
+        assert await ModelList().usable(server.endpoint, connections) == models
+
+
 LISTED = [
     replying(f'{{"data": [{{"id": "{name}", "shutdown_date": "2027-01-31"}}]}}')
     for name in ("first", "second")

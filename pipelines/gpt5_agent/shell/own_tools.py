@@ -142,7 +142,7 @@ class OwnToolPool:
             return
         output = settings.valves.TOOL_OUTPUT_CHARACTERS
         limits = build_sandbox_limits(settings.sandbox, output)
-        options = (limits, settings.sandbox.wheels.strip())
+        options = (limits, settings.sandbox.wheels)
         async with self._sandboxes.lend(options) as sandbox:
             try:
                 specs = await sandbox.specs()

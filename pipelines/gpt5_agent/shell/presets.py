@@ -15,12 +15,13 @@ def find_preset(name: str, folder: str = "") -> Guide:
     Raises InvalidRequest for an unknown name and for an invalid file.
     """
     name = name.strip()
+    folder = folder.strip()
     if not name:
         return NO_GUIDE
     path = ""
-    if folder.strip():
+    if folder:
         with suppress(OSError, ValueError):
-            root = realpath(folder.strip())
+            root = realpath(folder)
             found = realpath(join(root, f"{name}.json"))
             getsize(found)  # raises if there is no such file
             # A name cannot lead out of the folder, not even by a link.

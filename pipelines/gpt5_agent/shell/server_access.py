@@ -67,7 +67,7 @@ def usable_settings(valves: Valves) -> ValveSettings:
         secrets[_HEADERS] = json.dumps(kept)
         inactive.append(_HOST)
     sandbox = settings.sandbox
-    if sandbox.wheels.strip() and _WHEELS not in allowed:
+    if sandbox.wheels and _WHEELS not in allowed:
         sandbox = sandbox.model_copy(update={_WHEELS: ""})
         inactive.append(_WHEELS)
     unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
@@ -126,7 +126,7 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         secret = _usable_secret(stored, name, allowed)
         # A proxy reads requests without TLS. A reference was allowed by itself: no one
         # else can change what it stands for.
-        is_typed = bool(secret.strip()) and not secret.startswith(_REFERENCES)
+        is_typed = bool(secret) and not secret.startswith(_REFERENCES)
         if name == "PROXY" and is_typed and "PROXY" not in allowed:
             secret = UNREADABLE_SECRET
         if secret != stored:

@@ -19,7 +19,7 @@ def test_file_of_an_administrator_is_a_guide(tmp_path: Path) -> None:
     }
     (tmp_path / "sailor.json").write_text(json.dumps(members), "utf-8")
 
-    assert find_preset("sailor", str(tmp_path)) == Guide(
+    assert find_preset("sailor", f" {tmp_path} ") == Guide(
         system_prompt="You sail.",
         temperature=0.5,
         memory_policy="sliding-window:2",

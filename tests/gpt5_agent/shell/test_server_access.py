@@ -21,7 +21,7 @@ REACHING: dict[str, Any] = {
         '{"Host": "sealed:abc", "X-Team": "env:TEAM_KEY", "X-Plain": "sealed:abc"}'
     ),
     "SANDBOX": True,
-    "SANDBOX_OPTIONS": '{"seconds": 60, "wheels": "/srv/wheels"}',
+    "SANDBOX_OPTIONS": '{"seconds": 60, "wheels": " /srv/wheels "}',
     "PRESETS_DIR": "/app/presets",
     "CA_BUNDLE": "/etc/ssl/company.pem",
     "VERIFY_SSL": False,
@@ -114,6 +114,7 @@ def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) 
         ("API_KEY", "", "env:OPENAI_API_KEY", True),
         ("API_KEY", "", "env: OPENAI_API_KEY ", True),
         ("API_KEY", "env:OTHER", "env:KEY", False),
+        ("API_KEY", "env:OTHER", " env:KEY", False),
         ("API_KEY", "env:KEY", "file:KEY", False),
         ("API_KEY", "file:/run/*", "file:/run/../etc/shadow", False),
         ("API_KEY", "file:/run/*", "file:/run/./key", True),
@@ -123,7 +124,8 @@ def test_server_allows_what_its_variable_names(monkeypatch: pytest.MonkeyPatch) 
         ("PROXY", "", "http://evil.example:3128", False),
         ("PROXY", "PROXY", "http://10.0.0.1:3128", True),
         ("PROXY", "env:PROXY_OF_OURS", "env:PROXY_OF_OURS", True),
-        ("PROXY", "", "", True),
+        ("PROXY", "", " ", True),
+        ("PRESETS_DIR", "", " ", True),
     ],
 )
 def test_secret_is_used_only_where_the_server_allows_it(
@@ -166,7 +168,7 @@ def test_headers_are_inactive_only_if_one_of_them_is(
 
 
 ENTRIES = (
-    "url:http://open-webui:8080, url:http://127.0.0.1:*, url:https://gate.example/v1/US/,"
+    "url: http://open-webui:8080, url:http://127.0.0.1:*, url:https://gate.example/v1/US/,"
     "url:https://*.company.example, PROXY"
 )
 
@@ -176,8 +178,8 @@ ENTRIES = (
     [
         ("https://api.openai.com/v1", True),
         ("https://eu.api.openai.com/v1", True),
-        ("", True),
-        ("http://open-webui:8080/v1", True),
+        (" ", True),
+        (" http://open-webui:8080/v1", True),
         ("HTTP://Open-WebUI:8080/", True),
         ("http://127.0.0.1:4000/v1", True),
         ("https://gate.example/v1/US/openai?api-version=1", True),
@@ -238,6 +240,9 @@ def test_key_of_open_webui_does_not_go_to_a_gateway_of_models(
         settings = usable_settings(wrong)
         assert len(settings.problems) == 2
         assert settings.valves.OPEN_WEBUI_URL == ""
+
+    monkeypatch.setenv(ACCESS_VARIABLE, f"BASE_URL:{gateway}")
+    assert usable_settings(Valves(OPEN_WEBUI_URL=gateway)).problems
 
 
 @pytest.mark.parametrize(

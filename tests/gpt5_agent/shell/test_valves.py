@@ -161,6 +161,7 @@ def test_keys_hold_beside_the_defaults_of_others() -> None:
         ("SANDBOX_OPTIONS", '{"memory_mb": 1}', "`memory_mb` cannot be 1"),
         ("SANDBOX_OPTIONS", "60", "is not a JSON object"),
         ("TOOL_TIMEOUTS", "default: soon", "'default: soon'"),
+        ("MODEL", " gpt-5-auto ", "only the pipe chooses a model"),
     ],
 )
 def test_problem_names_its_valve(valve: str, text: str, words: str) -> None:

@@ -137,7 +137,7 @@ async def test_lines_are_whole_and_the_last_needs_no_end() -> None:
     ear = Ear()
     listener = StdinListener(read, ended.set)
     await listener.on_start(ear)
-    for byte in "Zürich\n\n  \r\n東京".encode():
+    for byte in " Zürich\r\n\n  \r\n東京".encode():
         os.write(write, bytes([byte]))
         await asyncio.sleep(0)
     os.close(write)

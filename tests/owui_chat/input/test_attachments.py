@@ -417,6 +417,8 @@ def test_other_bytes_have_no_type(content: bytes) -> None:
 def test_image_type_is_corrected_from_its_bytes(kind: str) -> None:
     for label in ("image/png", "image/jpg", "application/octet-stream"):
         assert readable_url(data_url(READ[kind], label)) == data_url(READ[kind], kind)
+        capitals = data_url(READ[kind], label).replace("data:", "DATA:")
+        assert readable_url(capitals) == data_url(READ[kind], kind)
 
 
 @pytest.mark.parametrize("width", [10, 64, 76])

@@ -75,7 +75,7 @@ def test_other_models_stay_as_they_are() -> None:
     """An override changes only the model that it names."""
     overridden = overrides(my_gpt={"like": "gpt-5.2"})
     assert resolve_model("gpt-5-high", overridden) == resolve_model("gpt-5-high")
-    assert read_overrides("") == {}
+    assert read_overrides("") == read_overrides("\n") == {}
 
 
 BOOLEAN = ("reasoning", "summary", "verbosity", "functions", "vision")

@@ -532,7 +532,7 @@ async def test_terminal_is_told_where_there_is_a_page(
         ("Traceback (most recent call last):", True),
         (" HTTP error! 500", True),
         ('{"error": {"code": 7}}', True),
-        ('{"status": "FAILED"}', True),
+        ('{"status": " FAILED"}', True),
         ('{"status": "error"}', True),
         ('{"ok": false, "message": "no rain"}', True),
         ('{"success": false, "message": "no rain"}', True),

@@ -256,7 +256,7 @@ async def test_models_that_retire_are_named_with_what_replaces_them(desk: Desk) 
     names = ("gpt-5.6-sol", "gpt-5.4", "gpt-5.1")
     text = await desk.check(
         MODEL_ID="auto, gpt-5.6-sol, gpt-5.6-sol, gpt5_function_calling",
-        TASK_MODEL="gpt-5.1",
+        TASK_MODEL=" gpt-5.1",
         AGENT_JSON='{"model": "gpt-5.4"}',
         IMAGE_GENERATION_OPTIONS='{"model": "gpt-image-1.5"}',
         MODEL_OVERRIDES_JSON=json.dumps(dict.fromkeys(names, ending)),
