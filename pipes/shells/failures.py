@@ -44,11 +44,13 @@ def report_run(
     shell: Shell,
     *,
     is_admin: bool,
+    model: str = "",
     message: str = "",
 ) -> RunDone:
     """Log how a run ended; return it, a failure with the message to show.
 
-    Administrators also see what the server said. `message` replaces the ending's own.
+    `model` was asked. Administrators also see what the server said. `message` replaces
+    the ending's own.
     """
     trace = ended.trace
     if trace.removed:
@@ -64,7 +66,9 @@ def report_run(
             f"left out events of the stream that cannot be read: {', '.join(counts)}"
         )
     if ended.ending.is_failure:
-        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        ending = _report_failure(
+            log, ended, shell, is_admin=is_admin, model=model, message=message
+        )
         return ended._replace(ending=ending)
     used = f", {ended.usage.total} tokens" if ended.usage else ""
     log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -81,7 +85,13 @@ def has_unasked_removals(trace: Trace) -> bool:
 
 
 def _report_failure(
-    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    model: str,
+    message: str,
 ) -> Ending:
     """Log how a run failed; return its ending with the message to show."""
     trace = ended.trace
@@ -91,6 +101,7 @@ def _report_failure(
     notice = error.notice
     is_id = _REVIEW_ID.fullmatch(notice.review_target)
     facts = {
+        "model": model,
         "HTTP": trace.status,
         "code": api_word(error.code or ended.ending.code),
         "type": api_word(error.type),

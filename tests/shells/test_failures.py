@@ -218,15 +218,17 @@ def test_only_administrators_read_what_the_server_said(
     trace = TRACE._replace(response_id="resp_1")
     ended = RunDone(REFUSAL, trace=trace)
 
-    told = report_run(log, ended, PIPE_SHELL, is_admin=is_admin, message=message)
+    told = report_run(
+        log, ended, PIPE_SHELL, is_admin=is_admin, model="gpt-5.2", message=message
+    )
 
     assert told.ending.message == shown
     assert (told.ending.kind, told.ending.code) == ("refused", "invalid_value")
     [(level, line)] = log.written
     assert level == "WARNING"
     assert line == (
-        "refused: HTTP 400, type invalid_request_error, param input[3], request id req_1, "
-        "response id resp_1, review target rv_1, category weapons. "
+        "refused: model gpt-5.2, HTTP 400, type invalid_request_error, param input[3], "
+        "request id req_1, response id resp_1, review target rv_1, category weapons. "
         f"{SAID}"
     )
 

@@ -194,8 +194,13 @@ async def _run_events(
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
     audit.note_end(ended)
-    is_admin = call.caller.reads_reasons
-    ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
+    ended = report_run(
+        call.log,
+        ended,
+        PIPELINE_SHELL,
+        is_admin=call.caller.reads_reasons,
+        model=resolve_model(call.model).id,
+    )
     # Nothing here compares a request with that of an earlier response.
     return ended._replace(trace=ended.trace._replace(response_id=""))
 

@@ -118,6 +118,8 @@ class Approver:
             except Exception as error:  # the dialog failed, which is no approval
                 names = ", ".join(call.name for call in asked)
                 why = describe_exception(error)
+                if isinstance(error, TimeoutError):  # somebody left the page open
+                    why = "no answer came"
                 self.log(f"nobody could be asked about {names}: {why}")
         refusals: list[str | None] = []
         for call, rule in zip(calls, rules, strict=True):

@@ -20,6 +20,8 @@ def _is_count(value: object) -> bool:
 
 
 _OVERRIDE_FORMS = {
+    "like": str,
+    "name": str,
     **{
         name: bool
         for name, default in ModelFacts()._asdict().items()
@@ -29,15 +31,13 @@ _OVERRIDE_FORMS = {
     "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
     "lacks": [str],
-    "like": str,
     "max_input_tokens": _is_count,
     "max_output_tokens": _is_count,
-    "name": str,
     "sampling": "always|with_none|never",
     "shutdown": str,
     "successor": str,
 }
-"""The facts that an entry can have, with the form of each."""
+"""The facts that an entry can have, with the form of each; the usual ones first."""
 
 
 @lru_cache(maxsize=8)

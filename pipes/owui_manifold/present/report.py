@@ -73,6 +73,7 @@ def report_end(
         ended._replace(ending=ending),
         call.config.shell,
         is_admin=call.caller.reads_reasons,
+        model=prepared.request.model,
         message=message,
     )
     if not call.config.expert.prompt_cache_diagnostics:

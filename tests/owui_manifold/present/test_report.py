@@ -197,8 +197,8 @@ async def test_failure_gets_its_id_in_the_message_and_in_the_log(
     assert ended == FAILED._replace(ending=FAILED.ending._replace(message=told))
     [line] = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     assert line == (
-        f"{RUN_ID} failed: HTTP 200, code rate_limit_exceeded, type requests, "
-        "param input, request id req_1. "
+        f"{RUN_ID} failed: model gpt-5.6-sol, HTTP 200, code rate_limit_exceeded, "
+        "type requests, param input, request id req_1. "
         f"The model's server said: {DIARY}, key [redacted]"
     )
 
