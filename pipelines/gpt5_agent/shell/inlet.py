@@ -96,6 +96,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         host_model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
+        is_in_others_chat=False,  # Open WebUI does not say whose chat it is
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=False,
         wants_format=wants_format(body),

@@ -168,6 +168,8 @@ def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetada
 
 def shown_to_user(call: Call, took: RunMetadata) -> RunMetadata:
     """Return what the user is shown of what a run took."""
+    if call.caller.is_in_others_chat and "SHOW_COST" in call.config.replaced:
+        return took._replace(cost=None)  # the owner of the chat reads what users read
     return took if call.valves.SHOW_COST else took._replace(cost=None)
 
 
