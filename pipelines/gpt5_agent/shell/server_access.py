@@ -35,8 +35,8 @@ _OPENAI_HOST = ".api.openai.com"
 """Also of its regions, such as eu.api.openai.com."""
 _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
 """No password, and nothing that two readers of an address could take differently."""
-_PLAIN_NUMBER = re.compile(r"(?:[0-9a-f:.]+\](?::\d+)?)?")
-"""What may follow the bracket of an IPv6 address."""
+_PLAIN_SERVER = re.compile(r"[^\[\]]*|\[[0-9a-f:.]+\](?::\d+)?")
+"""A name, or an IPv6 address with nothing around its brackets but a port."""
 BLOCKED_ADDRESS = "blocked:"
 """Stands for an address that is not allowed; nothing can be sent to it."""
 _BLOCKED = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
@@ -198,9 +198,9 @@ def _plain_address(stored: str) -> SplitResult | None:
         return None
     path = normpath(unquote(parts.path or "/"))
     netloc = parts.netloc.lower()
-    # Two servers in a row may each decode a path; what follows the brackets of a number
+    # Two servers in a row may each decode a path. What is around the brackets of a number
     # is read by some as a part of the name, and by others not at all.
-    if "%" in path or not _PLAIN_NUMBER.fullmatch(netloc.partition("[")[2]):
+    if "%" in path or not _PLAIN_SERVER.fullmatch(netloc):
         return None
     return parts._replace(netloc=netloc, path=path, query="", fragment="")
 

@@ -89,7 +89,7 @@ class Terminal:
         self._write = write
         self._texts = RunTexts(are_shown=emits_thoughts)
         self._called: dict[int, str] = {}
-        """The names of the calls that were written, by their indexes."""
+        """The names of the calls that this round has written, by their indexes."""
         self._inputs: asyncio.Queue[_WaitingInput | None] = asyncio.Queue()
         self._pending_requests: deque[ToolCallRequested] = deque()
         self._session: Session | None = None
@@ -161,6 +161,7 @@ class Terminal:
         match event:
             case StepStarted(begins_round=True):
                 self._texts.begin_round(may_call=event.may_call)
+                self._called.clear()
             case ContextSource():
                 self._line(f"[given: {event.name}]")
             case ExecutionEnded():

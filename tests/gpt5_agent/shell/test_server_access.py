@@ -197,6 +197,7 @@ ENTRIES = (
         ("https://gate.example/v1/US/%2e%2e/THEM", False),
         ("https://gate.example/v1/US/%252e%252e/THEM", False),
         ("https://[2001:db8::1].company.example", False),
+        ("http://127.0.0.1:[2001:db8::1]/v1", False),
         ("https://evil.example/a.company.example", False),
         ("https://evil.example?.company.example", False),
         ("https://evil.example#.company.example", False),

@@ -375,3 +375,13 @@ async def test_call_that_a_retry_gives_up_is_taken_back() -> None:
         desk.terminal.show(ItemDone(1, item))
 
     assert desk.text.splitlines()[1:] == ["* look is not called"]
+
+
+async def test_call_of_an_earlier_answer_is_not_taken_back() -> None:
+    """The items of each answer are numbered from the beginning."""
+    async with sitting([calls("get_weather", 1)], [SAID]) as desk:
+        desk.terminal.receive_line("Weather?")
+        await desk.sees("[idle]")
+        desk.terminal.show(ItemDone(0, GIVEN_UP))
+
+    assert "is not called" not in desk.text
