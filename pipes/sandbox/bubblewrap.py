@@ -303,7 +303,13 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            await _let_others_first(process)
+            try:
+                await _let_others_first(process)
+            except BaseException:  # nobody else knows it yet
+                process.kill_group()
+                process.close()
+                await process.wait()
+                raise
             return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
