@@ -303,7 +303,13 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            await _let_others_first(process)
+            try:
+                await _let_others_first(process)
+            except BaseException:  # nobody else knows it yet
+                process.kill_group()
+                process.close()
+                await process.wait()
+                raise
             return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
@@ -491,6 +497,7 @@ _REFUSED_CALLS = {
     "process_vm_writev": (311, 271),
     "bpf": (321, 280),
     "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440),  # MADV_PAGEOUT, of itself, too
 }
 """The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
 
@@ -506,8 +513,10 @@ _REFUSED_ARGUMENTS = {
     # RLIMIT_CORE, which `_dropping_crashes` has set.
     "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
     "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
-    # POSIX_FADV_DONTNEED, RWF_DONTCACHE: the next read of a file is one of the disk.
+    # POSIX_FADV_DONTNEED, MADV_PAGEOUT, RWF_DONTCACHE: the next read of a file is one of
+    # the disk.
     "fadvise64": ((221, 223), 3, ((_WHOLE_WORD, 4),)),
+    "madvise": ((28, 233), 2, ((_WHOLE_WORD, 21),)),
     "preadv2": ((327, 286), 5, ((0x80, 0x80),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits

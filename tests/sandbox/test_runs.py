@@ -11,8 +11,12 @@ from threading import Event
 import pytest
 
 from sandbox.backend import SandboxLimits
-from sandbox.bubblewrap import _BubblewrapProcess
-from sandbox.processes import start_process
+from sandbox.bubblewrap import (
+    BubblewrapBackend,
+    _BubblewrapProcess,
+    find_interpreters,
+)
+from sandbox.processes import ChildProcess, start_process
 from sandbox.runs import (
     RunStopped,
     Sandbox,
@@ -28,6 +32,28 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 LIMITS = SandboxLimits(seconds=-9.5, disk=1000, output=10)
 """With the time that we grant for the answer, everything ends after half a second."""
 PATIENT = SandboxLimits(seconds=60.0, disk=1000, output=10)
+
+
+async def test_sandbox_that_is_stopped_before_it_has_its_share_leaves_no_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The kernel lets a user lower few shares a second: several runs wait for it."""
+    begun: asyncio.Queue[ChildProcess] = asyncio.Queue()
+
+    def refuse(process: ChildProcess) -> None:
+        begun.put_nowait(process)
+        raise BlockingIOError
+
+    monkeypatch.setattr(ChildProcess, "lower_share", refuse)
+    backend = BubblewrapBackend(next(iter(find_interpreters())))
+    start = asyncio.create_task(backend.start("input()", PATIENT))
+    process = await begun.get()
+
+    start.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await start
+    assert process.returncode == -9
 
 
 async def ask(

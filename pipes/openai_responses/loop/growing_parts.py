@@ -94,6 +94,8 @@ class GrowingParts:
         self._halves: dict[TextPlace, str] = {}
         """The halves of characters with which deltas have ended."""
         self._first_kind = _FirstKind()
+        for part, [text] in self._deltas.items():
+            self._show(part, text)
 
     @property
     def has_text(self) -> bool:

@@ -74,6 +74,7 @@ from openai_responses.items import (
     is_call,
     is_call_output,
     is_hosted,
+    is_image_call,
     is_paired,
     is_reasoning,
     item_texts,
@@ -322,11 +323,10 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648), or
-        another end before. With the mark, the end of a text is that of its item: the
-        server has said that nothing more of it comes. A call needs no mark (OpenRouter,
-        moeru-ai/airi 2593): if more was to come, the model says so when it reads the
-        output.
+        set its mark after an answer that had ended (decolua/9router 1648), or another end
+        before. With the mark, the end of a text is that of its item: the server has said
+        that nothing more of it comes. A call needs no mark (OpenRouter, moeru-ai/airi
+        2593): if more was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
@@ -341,7 +341,8 @@ class ResponseState:
             return []
         last = self._ended.get(position) or self._items[position]
         had_end = self.has_end_mark or self._may_go_on
-        is_end = _is_answer(last) if had_end else is_call(last)
+        is_answer = _is_answer(last) or is_image_call(last)
+        is_end = is_answer if had_end else is_call(last)
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
@@ -591,11 +592,11 @@ class ResponseState:
         if is_call(item) and position is not None:
             item = self._with_own_arguments(position, item)
         if position in self._ended:
-            # Each is shown and stored whole, with all that waits for it. After some, its
-            # text waits for the end of the response.
+            # Each is shown and stored whole, with all that waits for it. After some, only
+            # more text is shown: the item has it at the end of the response.
             _, ends = self._ended_texts[position]
             if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
-                return []
+                return self._grow_on(position, item)
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -655,6 +656,19 @@ class ResponseState:
             self._open[position] = GrowingParts([(_ARGUMENTS, rest)])
         return {**call, "arguments": rest}
 
+    def _grow_on(self, position: int, item: Item) -> list[RunEvent]:
+        """Show what a later event has more of an item that has ended often."""
+        was, _ = self._ended_texts[position]
+        if _text_length(item) <= len(was):
+            return []
+        ended = item_texts(self._ended[position])
+        grown = self._open.setdefault(position, GrowingParts(ended))
+        rests = [
+            rest for each in _telling_texts(item) for rest in grown.end_part(*each)
+        ]
+        index = self._first + position
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
+
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
 
@@ -669,6 +683,7 @@ class ResponseState:
             newer["encrypted_content"] = item["encrypted_content"]
         if item is not None and not newer and _text_length(item) <= len(was):
             return []
+        item = item and with_plain_arguments(item)  # as it has ended
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])

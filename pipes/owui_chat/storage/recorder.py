@@ -190,9 +190,7 @@ class Recorder:
                 self._unsealed.add(index)
                 if has_plain_reasoning(item):
                     self._plain[index] = replay_items(item)
-            case ItemDone(index, item) if (
-                is_reasoning(item) and index in self._followed
-            ):
+            case ItemDone(index) if index in self._followed and event.item != GIVEN_UP:
                 return  # sealed last: after the text it has no place in later turns
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))

@@ -303,6 +303,18 @@ def test_arguments_that_are_encoded_twice_are_read_once(comes: str) -> None:
     assert call["arguments"] == inner
 
 
+@pytest.mark.parametrize("more", ["}", " Done.", "<|im_end|>"])
+def test_call_that_the_snapshot_repeats_with_what_follows_its_arguments(
+    more: str,
+) -> None:
+    """It has ended, and nothing of it is longer."""
+    events = wire.function_call("look", '{"a":1}' + more)
+    state, told = fed(*events, wire.completed(events[-1]["item"]))
+    assert log_of(told)[-2:] == ["0 ended function_call", "turn ended"]
+    assert sum(isinstance(event, ItemDone) for event in told) == 1
+    assert state.output == [wire.call_item("look", '{"a":1}')]
+
+
 @pytest.mark.parametrize(("given", "sent"), [({"a": 1}, '{"a": 1}'), (5, "5")])
 def test_input_of_a_custom_call_is_a_text(given: object, sent: str) -> None:
     """Programs read it as one, and the API takes nothing else back."""
@@ -594,6 +606,15 @@ def test_thought_that_comes_as_two_kinds_of_text_is_shown_once(
     state, reported = fed(begun, *deltas, wire.done(both), EMPTY_END)
     assert list(grown_texts(reported).values()) == shown
     assert state.output == [both]
+
+
+def test_thought_that_goes_on_as_another_kind_of_text_is_shown_once() -> None:
+    """Its end as the first kind may come before the second one begins."""
+    thought = wire.done({**SUMMARY, "summary": [], "content": CONTENT})
+    later = {**SAID_AS_SUMMARY, "item_id": SUMMARY["id"], "output_index": 0}
+    state, told = fed(thought, later, EMPTY_END)
+    assert [*grown_texts(told).values()] == ["hm"]
+    assert state.output == [thought["item"]]
 
 
 def test_text_that_an_empty_end_precedes_is_shown() -> None:
@@ -967,6 +988,15 @@ def test_what_a_response_left_open_does_not_cut_the_next() -> None:
     assert state.close() == [ResponseDone()]
 
 
+def test_answer_that_ends_with_an_image_is_whole_at_the_mark_of_the_end() -> None:
+    """Of a gateway to a model that draws: the image was a part of the message."""
+    drawn = wire.message_item("There.")
+    drawn["content"].append({"type": "output_image", "result": "AAAA"})
+    state, _ = fed(wire.done(drawn))
+    state.feed(EndMark())
+    assert state.close() == [ResponseDone()]
+
+
 @pytest.mark.parametrize(
     "came",
     [
@@ -1162,9 +1192,12 @@ def test_message_that_grows_with_each_end_is_shown_a_few_times() -> None:
     growing = [wire.message_item("", "Hello"[:length]) for length in range(6)] + [
         wire.message_item("", "Hello" + "!" * more) for more in range(300)
     ]
-    state, told = fed(*map(wire.done, growing), wire.completed(growing[-1]))
-    assert sum(isinstance(event, ItemDone) for event in told) < 20
-    assert message_text(state.output[0]) == message_text(growing[-1])
+    for output in ([growing[-1]], []):
+        state, told = fed(*map(wire.done, growing), wire.completed(*output))
+        assert sum(isinstance(event, ItemDone) for event in told) < 20
+        whole = message_text(growing[-1])
+        assert message_text(state.output[0]) == whole
+        assert [*grown_texts(told).values()] == [whole]
 
 
 @pytest.mark.parametrize("name", [0, "new"])

@@ -358,6 +358,15 @@ def test_nothing_of_items_that_the_run_gives_up_is_kept() -> None:
     assert [entry["item"]["call_id"] for entry in turn.details[1:]] == ["call_2"]
 
 
+def test_thought_is_not_kept_if_its_response_is_given_up_after_a_text() -> None:
+    """The text stays; the calls that the next response makes follow no thought of it."""
+    begun = run_of(PLAIN, message("1", "Rain."))[:-2]
+    again = [shifted(event, 2) for event in run_of(call("2"))]
+
+    [record] = tell([*begun, ItemDone(0, GIVEN_UP), *again]).records.values()
+    assert record.payload == (strip_for_replay(call("2")),)
+
+
 @pytest.mark.parametrize("first", [reasoning("1"), PLAIN, call("1")])
 def test_item_in_the_place_of_a_thought_that_was_given_up_is_kept(first: Item) -> None:
     """The items of the next attempt are numbered as those of the first one."""
