@@ -216,6 +216,8 @@ class ChatPage:
         shown = self.page.get_by_text(models[model], exact=True)
         label = self.page.get_by_label(f"Selected model: {models[model]}")
         await label.or_(shown).first.wait_for()
+        if tools:  # the page chooses them once it has read which there are
+            await self.page.get_by_label("Available Tools").wait_for()
 
     async def go(self, path: str) -> None:
         """Follow a link of the app, which is loaded if it is not there, or has to read.
