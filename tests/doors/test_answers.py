@@ -308,6 +308,7 @@ async def test_a_task_that_failed_is_empty(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     """The host would take the message for a title; the log says why (R25)."""
+    caplog.set_level("INFO")
     question = replace(task("title_generation", "sim:chat,status=401"), body=body)
     [turn] = await door.talk(question, reader=reader, settings=settings)
 

@@ -149,7 +149,7 @@ async def test_administrators_read_the_reason_of_a_refusal(
         [line] = [
             line
             for line in server.log().splitlines()
-            if match[1] in line and "refused: HTTP" in line
+            if match[1] in line and " refused: model " in line
         ]
         assert words in line
 
