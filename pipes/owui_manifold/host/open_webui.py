@@ -583,8 +583,10 @@ async def is_in_others_chat(host: HostContext) -> bool:
     chats = host_name("models.chats", "Chats")
     if await chats.is_chat_owner(chat_id, as_text(host.user.get("id"))):
         return False
-    # A temporary chat and a channel have no row either.
-    return await chats.get_chat_title_by_id(chat_id) is not None
+    with suppress(Exception):  # a database that is away does not say whose it is
+        # A temporary chat and a channel have no row at all.
+        return await chats.get_chat_title_by_id(chat_id) is not None
+    return True
 
 
 async def make_native(model_id: str) -> bool:
