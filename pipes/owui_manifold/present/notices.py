@@ -146,5 +146,5 @@ async def notices_of(prepared: Prepared) -> list[str]:
     for error in errors:
         call.log.warn(error)
     if call.caller.reads_reasons:
-        notices += map(hide_keys, reversed(errors))
-    return [notice for notice in notices if notice]
+        notices += reversed(errors)
+    return [hide_keys(notice) for notice in notices if notice]

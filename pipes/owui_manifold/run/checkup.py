@@ -14,6 +14,7 @@ from openai_responses.errors import InvalidRequest, ResponsesError
 from openai_responses.items import Item
 from openai_responses.loop.events import RunDone, Status
 from openai_responses.loop.run import run
+from openai_responses.redaction import hide_keys
 from openai_responses.requests.build import ResponsesRequest
 from openai_responses.retries import RetryPolicy
 from openai_responses.transport.connections import Connections
@@ -208,7 +209,8 @@ def unanswered_lines(
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
-        problems = dict.fromkeys([reason, *valve_problems(config)])
+        # The reason is one of the problems, and has no key in it.
+        problems = dict.fromkeys([reason, *map(hide_keys, valve_problems(config))])
         for finding in valve_findings([*problems]):
             yield finding
         yield Finding("The other checks", _NOT_SENT, "Warning")

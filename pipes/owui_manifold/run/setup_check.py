@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple, TypeAlias
 
 from openai_responses.errors import InvalidRequest
-from openai_responses.redaction import describe_exception
+from openai_responses.redaction import describe_exception, hide_keys
 from owui_manifold.call.agent import check_agent_model, find_agent
 from owui_manifold.call.config import SWITCH_CONTRACT, Config, named_models
 from owui_manifold.call.context import Call
@@ -49,9 +49,10 @@ class Finding(NamedTuple):
         Without a font for emoji the marks look alike, so what is not fine says so.
         """
         mark = _MARKS[self.severity]
+        text = hide_keys(self.text)  # the chat stores it
         if not self.severity:
-            return f"- {mark} **{self.title}**: {self.text}"
-        return f"- {mark} **{self.severity}: {self.title}.** {self.text}"
+            return f"- {mark} **{self.title}**: {text}"
+        return f"- {mark} **{self.severity}: {self.title}.** {text}"
 
 
 def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:

@@ -10,6 +10,7 @@ import pytest
 from calls.desk import Desk
 from calls.outcomes import errors, host_events, statuses
 from calls.sample import IDS, MODEL, TOOL, USER, call_of, chat, host_context
+from calls.valves import expert
 from openai_responses.errors import InvalidRequest
 from owui_manifold.call.context import Call, Caller
 from owui_manifold.call.valves import UserValves, Valves
@@ -163,6 +164,14 @@ async def test_mistakes_in_valves_are_reported_to_administrators(desk: Desk) -> 
     assert second.startswith("The switches next to the chat input have no effect: ")
     assert third.startswith("CUSTOM_MODEL_PRICING_JSON has no valid prices for other.")
     assert await lines(desk, USER, openai_responses=wishes) == []
+
+
+async def test_key_in_the_place_of_a_name_is_in_no_notice(desk: Desk) -> None:
+    """Others may read the chat."""
+    desk.set_valves(EXPERT_JSON=expert(caller_may_set=f"sk-proj-{'a1' * 12}"))
+
+    [line] = await lines(desk)
+    assert line.startswith("EXPERT_JSON, caller_may_set, contains unknown names: [red")
 
 
 async def test_unreadable_prices_are_reported(desk: Desk) -> None:

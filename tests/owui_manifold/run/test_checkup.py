@@ -289,6 +289,7 @@ async def test_rule_that_cannot_be_read_is_named(desk: Desk) -> None:
             "the model chatgpt-image-latest cannot call tools",
             id="an agent's model without tools",
         ),
+        pytest.param(f'{{"sk-{"a1" * 12}": 1}}', "[redacted]", id="a key as a name"),
     ],
 )
 async def test_valves_that_keep_from_answers_are_named(
@@ -314,6 +315,10 @@ async def test_valves_that_keep_from_answers_are_named(
         (
             {"MODEL_OVERRIDES_JSON": '{"mine": {"lik": "gpt-5.2"}}'},
             "the entry mine has a mistake: the key `lik` is unknown (known keys: ",
+        ),
+        (
+            {"MODEL_OVERRIDES_JSON": f'{{"sk-CANARY{"x" * 20}": 1}}'},
+            "the entry [redacted] is not a JSON object",
         ),
         ({"EXTRA_HEADERS": '{"X": 1, "Key": "CANARY"}'}, "EXTRA_HEADERS is not a "),
         ({"API_KEY": ""}, "This pipe has no API key yet."),
