@@ -395,7 +395,8 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
-_SHARE_TRIES = 3
+_SHARE_TRIES = 30
+"""With three, the last of four runs that began at once kept the whole share."""
 _SHARE_PAUSE_SECONDS = 0.1
 
 

@@ -56,6 +56,28 @@ async def test_sandbox_that_is_stopped_before_it_has_its_share_leaves_no_process
     assert process.returncode == -9
 
 
+async def test_run_waits_for_its_share_while_others_begin(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The last of many that begin at once would have as much as the server."""
+    tries = []
+
+    def refuse_some(_: ChildProcess) -> None:
+        tries.append(1)
+        if len(tries) < 20:
+            raise BlockingIOError
+
+    monkeypatch.setattr(ChildProcess, "lower_share", refuse_some)
+    monkeypatch.setattr("sandbox.bubblewrap._SHARE_PAUSE_SECONDS", 0)
+    backend = BubblewrapBackend(next(iter(find_interpreters())))
+    started = await backend.start("input()", PATIENT)
+    started.process.kill_group()
+    started.process.close()
+    await started.process.wait()
+    started.close()
+    assert len(tries) == 20
+
+
 async def ask(
     backend: Pretended, spool: Path, limits: SandboxLimits = PATIENT
 ) -> SandboxReply:
