@@ -12,7 +12,7 @@ exists in the request, or on words that the request could not have said.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from openai_responses.appended import APPENDED, declared_tools
@@ -36,6 +36,7 @@ from openai_responses.items import (
     Item,
     answer_as_text,
     has_plain_reasoning,
+    is_call_output,
     is_hosted,
     is_hosted_tool,
     is_paired,
@@ -58,6 +59,7 @@ from openai_responses.repairs.chat_repairs import (
     WordsAlone,
     has_media,
     is_from_user,
+    item_names,
     plain_item,
 )
 from openai_responses.repairs.refusal import Refusal, SentRequest, outer_name
@@ -768,6 +770,8 @@ def _without_item(
 ) -> Iterator[TriedRepair]:
     """Yield the repairs of one item; what users wrote always stays."""
     name, item = refusal.sent.items[number]
+    if not name and has_media(item):
+        yield from _without_results_images(refusal.sent, number)
     kind = item_type(item)
     if kind in APPENDED:
         yield TriedRepair(LowerItems(kind), is_named=is_named)
@@ -791,6 +795,20 @@ def _without_item(
         yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _without_results_images(sent: SentRequest, number: int) -> Iterator[TriedRepair]:
+    """Yield the repairs of the results whose images a message shows (`TextOutputs`).
+
+    It stands right after them, and is no item of the chat that could be named.
+    """
+    asked = sent.asked["input"]
+    named = zip(item_names(asked), asked, strict=True)
+    with_images = {name for name, item in named if has_media(item)}
+    results = takewhile(lambda row: is_call_output(row.item), sent.items[:number][::-1])
+    for name, _ in results:
+        if name in with_images:
+            yield TriedRepair(SendAsText(name, "result", had_media=True))
 
 
 def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:

@@ -1903,3 +1903,13 @@ def test_chat_that_has_become_too_large_loses_its_oldest_image(
             assert tried
             assert tried.repair == SendAsText(item_names(chat)[number])
             assert tried.is_lasting
+
+
+def test_image_that_is_shown_after_a_result_is_left_out_with_it() -> None:
+    """The message that shows it is none of the chat's own, and has no name there."""
+    chat = [USER, CALL, SEEN, USER, CALL, SEEN]
+    sent = asking(input=chat, repairs=[TextOutputs()]).sent()
+    for error, status in TOO_LARGE:
+        tried = find_repair(sent, Failure(status, error))
+        assert tried
+        assert tried.repair == SendAsText(item_names(chat)[2])
