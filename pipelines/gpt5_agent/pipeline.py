@@ -1,6 +1,6 @@
 """title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 

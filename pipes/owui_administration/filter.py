@@ -1,6 +1,6 @@
 """title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.

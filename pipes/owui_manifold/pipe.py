@@ -1,6 +1,6 @@
 """title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
