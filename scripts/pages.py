@@ -65,6 +65,7 @@ _REQUIREMENT = re.compile(
     r"^\| (R\d+) \| [^|]+ \| (.+) \| (.+) \| (.+) \|$", re.MULTILINE
 )
 _TEST = re.compile(r"`([^`]+::[^`]+)`")
+_TEST_OF_PAGE = re.compile(r"`tests/([^`]+::[^`]+)`")
 _HOST_LINE = re.compile(r"`([\w/]+\.py):(\d+)`(?:\s+of\s+([\d.]+))?\s+\(`([^`]+)`\)")
 
 
@@ -78,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         *picture_faults(),
         *specification_faults(),
         *requirement_faults(),
+        *name_faults(),
         *parameter_faults(),
         *host_line_faults(),
     ]
@@ -172,6 +174,14 @@ def requirement_faults() -> Iterator[str]:
         for test in _TEST.findall(" ".join((both, *homes))):
             if test not in all_tests():
                 yield f"{REQUIREMENTS.name}, {row}: {test} does not exist"
+
+
+def name_faults() -> Iterator[str]:
+    """Yield the tests by which a page names what shows something, and that are gone."""
+    for page in PAGES:
+        for test in _TEST_OF_PAGE.findall(page.read_text("utf-8")):
+            if test not in all_tests():
+                yield f"{page.name}: {test} does not exist"
 
 
 @cache
