@@ -1,7 +1,7 @@
 """
 title: GPT-5 Agent Strategies
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 license: MIT
 description: Agents over the Responses API, with policies, limits and approvals.
 
@@ -127,6 +127,7 @@ from pydantic import (
     SkipValidation,
     StrictBool,
     StrictStr,
+    StringConstraints,
     TypeAdapter,
     ValidationError,
     ValidationInfo,
@@ -2563,9 +2564,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Databricks, Copilot and Ollama.
+        # Databricks, Copilot and Ollama; also other than the one of a gateway.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|not (?:supported )?in (?:the )?v1/(?:responses|chat/completions)"
+        r"|support the '\S{0,20}/(?:responses|chat/completions)' API"
         r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
@@ -2756,6 +2758,11 @@ _NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
 _VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
 _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 
+_OTHER_KEYS = (
+    r"(?<![A-Za-z0-9])(?:(?:xai-|gsk_|pplx-|hf_|csk-)[A-Za-z0-9]{30,}+|AIza[\w-]{30,}+)"
+)
+"""Keys of xAI, Groq, Perplexity, Hugging Face, Cerebras and Google. They are longer than
+the words in a model's name, which may begin alike."""
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
@@ -2777,6 +2784,7 @@ _LOOKS_SECRET = re.compile(
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            _OTHER_KEYS,
             # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
@@ -2813,7 +2821,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _WHOLE_KEY = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
-    r"(?:\.[\w-]++)*+"
+    rf"(?:\.[\w-]++)*+|{_OTHER_KEYS}"
 )
 
 
@@ -7727,6 +7735,8 @@ def _without_item(
 ) -> Iterator[TriedRepair]:
     """Yield the repairs of one item; what users wrote always stays."""
     name, item = refusal.sent.items[number]
+    if not name and has_media(item):
+        yield from _without_results_images(refusal.sent, number)
     kind = item_type(item)
     if kind in APPENDED:
         yield TriedRepair(LowerItems(kind), is_named=is_named)
@@ -7750,6 +7760,20 @@ def _without_item(
         yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _without_results_images(sent: SentRequest, number: int) -> Iterator[TriedRepair]:
+    """Yield the repairs of the results whose images a message shows (`TextOutputs`).
+
+    It stands right after them, and is no item of the chat that could be named.
+    """
+    asked = sent.asked["input"]
+    named = zip(item_names(asked), asked, strict=True)
+    with_images = {name for name, item in named if has_media(item)}
+    results = takewhile(lambda row: is_call_output(row.item), sent.items[:number][::-1])
+    for name, _ in results:
+        if name in with_images:
+            yield TriedRepair(SendAsText(name, "result", had_media=True))
 
 
 def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -11133,6 +11157,8 @@ class Approver:
             except Exception as error:  # the dialog failed, which is no approval
                 names = ", ".join(call.name for call in asked)
                 why = describe_exception(error)
+                if isinstance(error, TimeoutError):  # somebody left the page open
+                    why = "no answer came"
                 self.log(f"nobody could be asked about {names}: {why}")
         refusals: list[str | None] = []
         for call, rule in zip(calls, rules, strict=True):
@@ -12311,9 +12337,13 @@ class GrowingParts:
         }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+        self.has_ended = False
+        """Whether the last that came was the end of a text, and no other one is open."""
         self._halves: dict[TextPlace, str] = {}
         """The halves of characters with which deltas have ended."""
         self._first_kind = _FirstKind()
+        for part, [text] in self._deltas.items():
+            self._show(part, text)
 
     @property
     def has_text(self) -> bool:
@@ -12336,6 +12366,7 @@ class GrowingParts:
         half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
         next request, where UTF-8 has none.
         """
+        self.has_ended = False
         if self._halves:
             text = self._halves.pop(part, "") + text
         if not text.isascii() and _FIRST_HALF.search(text):
@@ -12372,6 +12403,7 @@ class GrowingParts:
         unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
+        self.has_ended = not any(self._unended.values())
         if match.is_longer:  # the end takes nothing of it away
             return []
         for other in match.parts:
@@ -12454,6 +12486,146 @@ class GrowingParts:
         """
         contradicts_deltas = had_deltas and not match.parts
         return "" if contradicts_deltas else text[match.shown :]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.item_forms
+#
+# Items in the form of the API, whatever form a server gave them.
+#
+# Gateways and bridges leave fields out, or write them as another API has them. What
+# follows sees only the API's form: the page, what is stored, and what is sent again.
+# --------------------------------------------------------------------------------------
+
+
+def in_api_form(item: Item) -> Item:
+    """Return an item as the API writes it; other servers write some fields otherwise."""
+    api_item: Item = {}
+    for key, value in item.items():
+        # Ids are keys here, so those that are not texts go.
+        is_odd_id = key.endswith("id") and value is not None and not as_text(value)
+        if key not in _EVENT_FIELDS and not is_odd_id:
+            api_item[key] = value
+    if api_item.get("type") == "function_tool_call":  # SGLang's router
+        api_item["type"] = "function_call"
+    # A message is the model's, whatever role it has (none in maximhq/bifrost 5149): as a
+    # developer's it would be sent again, and instruct each model that answers the chat
+    # later, at any server.
+    if item_type(api_item) == "message":
+        api_item["role"] = "assistant"
+
+    for kind, field in kind_of(api_item).parts:
+        content = api_item.get(field)
+        if isinstance(content, str | list | dict):
+            api_item[field] = _api_parts(kind, content)
+    if is_image_call(api_item):
+        api_item["result"] = image_result(api_item)
+    if has_encrypted_reasoning(api_item):  # it is not taken back without one
+        api_item.setdefault("summary", [])
+
+    # Arguments may be an object or null. A name may have spaces around it, and marks of
+    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
+    for field in ("arguments", "input"):
+        if not isinstance(api_item.get(field, ""), str):
+            api_item[field] = json_text(api_item[field])
+    name = as_text(api_item.get("name"))
+    if name and is_call(api_item):
+        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
+
+    if is_call_output(api_item):  # a text, or the API's kinds of parts
+        output: list[Item] = []
+        for part in content_parts(api_item.get("output")):
+            is_text = part.get("type") in ("text", "output_text")
+            text = {"type": "input_text", "text": part_text(part)}
+            output.append(text if is_text else part)
+        api_item["output"] = output or json_text(api_item.get("output"))
+    return api_item
+
+
+_EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
+"""Fields of events, which vLLM writes into calls too; other servers refuse them there."""
+
+
+def without_images(item: Item) -> list[Item]:
+    """Return a message without images, then these as the calls that generate them.
+
+    Gateways to models that draw have them as parts of the message, of a type that the API
+    lacks. As calls they are shown, stored and sent again like all other images.
+    """
+    if item_type(item) != "message":
+        return [item]
+    parts: list[Any] = []
+    images: list[Item] = []
+    for part in as_list(item.get("content")):
+        if "image" not in as_text(as_mapping(part).get("type")):
+            parts.append(part)
+            continue
+        result = image_result(part)
+        call_id = f"ig_{json_digest(result)}"
+        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
+        images.append({**call, "result": result})
+    return [{**item, "content": parts}, *images] if images else [item]
+
+
+def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
+    """Return a content with each text as a part of its kind.
+
+    A text may have no part around it, or one of SGLang's router, whose type `text` other
+    servers refuse when it is sent back. A part may have no list around it. Citations may
+    have the form of Chat Completions.
+    """
+    parts: list[Any] = []
+    for row in content if isinstance(content, list) else [content]:
+        if isinstance(row, str):
+            if row:
+                parts.append(text_part(kind, row))
+        elif as_mapping(row).get("type") == "text":
+            parts.append(text_part(kind, part_text(row)))
+        elif as_mapping(row).get("annotations"):
+            annotations = content_parts(row["annotations"])
+            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
+        else:
+            parts.append(row)
+    return parts
+
+
+def with_plain_arguments(item: Item) -> Item:
+    """Return an item whose arguments are one object, if they say one in another way.
+
+    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
+    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
+    object twice. Models write line ends into texts as they are, where JSON wants them
+    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
+    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
+    for none. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
+    """
+    text = as_text(item.get("arguments")).strip()
+    if not (is_call(item) and text) or parse_json_object(text) is not None:
+        return item
+    with suppress(ValueError, RecursionError):
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        rest = text[end:].strip()
+        last = parse_json_object(rest)
+        if isinstance(value, str) and not rest:
+            plain = value
+        elif value is None and not rest:
+            plain = "{}"
+        elif last is not None and value in ({}, last):
+            plain = rest
+        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
+            plain = text[:end]
+            if parse_json_object(plain) is None:
+                plain = json.dumps(value, ensure_ascii=False)
+        else:
+            return item
+        if parse_json_object(plain) is not None:
+            return {**item, "arguments": plain}
+    return item
+
+
+_MORE_JSON = re.compile(r'["{]')
+"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 # --------------------------------------------------------------------------------------
@@ -12658,7 +12830,7 @@ class ResponseState:
         self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
-        self._has_end_mark = False
+        self.has_end_mark = False
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
@@ -12771,7 +12943,7 @@ class ResponseState:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
-                item = _in_api_form(item)
+                item = in_api_form(item)
                 if _lacks_call_id(item) or self._is_of_server(item):
                     return []
                 if is_call_output(item):  # it is shown when it is there
@@ -12782,9 +12954,9 @@ class ResponseState:
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
-                item = _in_api_form(item)
+                item = in_api_form(item)
                 if not self._is_of_server(item):
-                    item, *images = _without_images(self._as_output(item))
+                    item, *images = without_images(self._as_output(item))
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -12806,7 +12978,7 @@ class ResponseState:
             case StreamError():
                 self._fail("error", event.error)
             case EndMark():
-                self._has_end_mark = True
+                self.has_end_mark = True
                 self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
@@ -12816,9 +12988,10 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648), or
-        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
-        was to come, the model says so when it reads the output.
+        set its mark after an answer that had ended (decolua/9router 1648), or another end
+        before. With the mark, the end of a text is that of its item: the server has said
+        that nothing more of it comes. A call needs no mark (OpenRouter, moeru-ai/airi
+        2593): if more was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
@@ -12826,15 +12999,19 @@ class ResponseState:
             self._fail("error", self._loose_words)
             return []
         position = len(self._items) - 1
-        last = self._ended.get(position)
-        if position < self._begin or last is None or self._open or self._early:
+        is_told = all(grown.has_ended for grown in self._open.values())
+        if position < self._begin or self._early or not is_told:
             return []
-        had_end = self._has_end_mark or self._may_go_on
-        is_end = _is_answer(last) if had_end else is_call(last)
+        if self._open and not self.has_end_mark:
+            return []
+        last = self._ended.get(position) or self._items[position]
+        had_end = self.has_end_mark or self._may_go_on
+        is_answer = _is_answer(last) or is_image_call(last)
+        is_end = is_answer if had_end else is_call(last)
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [ResponseDone()]
+        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -12928,7 +13105,7 @@ class ResponseState:
         # The last one counts once more: the snapshot repeats what came.
         position = positions.pop(0) if len(positions) > 1 else positions[0]
         _, output = remote_pair(item)
-        return _in_api_form(
+        return in_api_form(
             {
                 **output,
                 "call_id": self._items[position]["call_id"],
@@ -13077,12 +13254,14 @@ class ResponseState:
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
+        if is_call(item) and position is not None:
+            item = self._with_own_arguments(position, item)
         if position in self._ended:
-            # Each is shown and stored whole, with all that waits for it. After some, its
-            # text waits for the end of the response.
+            # Each is shown and stored whole, with all that waits for it. After some, only
+            # more text is shown: the item has it at the end of the response.
             _, ends = self._ended_texts[position]
             if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
-                return []
+                return self._grow_on(position, item)
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -13121,6 +13300,40 @@ class ResponseState:
             self._foreign_calls[_asked(ended)].append(position)
         return events
 
+    def _with_own_arguments(self, position: int, call: Item) -> Item:
+        """Return a call without the arguments of other calls, which are open.
+
+        LiteLLM announces each of the parallel calls of Ollama, ends the last one alone, and
+        with the arguments of all in their order (1.110.2).
+        """
+        rest = as_text(call.get("arguments"))
+        if parse_json_object(rest) is not None or len(self._open) > _MOST_PARALLEL:
+            return call
+        for other, grown in self._open.items():
+            if other == position or not is_call(self._items[other]):
+                continue
+            if not rest.startswith(grown.whole):
+                return call
+            rest = rest.removeprefix(grown.whole)
+        if parse_json_object(rest) is None:
+            return call
+        if position in self._open:  # more came of it, too, which would count as longer
+            self._open[position] = GrowingParts([(_ARGUMENTS, rest)])
+        return {**call, "arguments": rest}
+
+    def _grow_on(self, position: int, item: Item) -> list[RunEvent]:
+        """Show what a later event has more of an item that has ended often."""
+        was, _ = self._ended_texts[position]
+        if _text_length(item) <= len(was):
+            return []
+        ended = item_texts(self._ended[position])
+        grown = self._open.setdefault(position, GrowingParts(ended))
+        rests = [
+            rest for each in _telling_texts(item) for rest in grown.end_part(*each)
+        ]
+        index = self._first + position
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
+
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
 
@@ -13135,6 +13348,7 @@ class ResponseState:
             newer["encrypted_content"] = item["encrypted_content"]
         if item is not None and not newer and _text_length(item) <= len(was):
             return []
+        item = item and with_plain_arguments(item)  # as it has ended
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])
@@ -13163,7 +13377,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
-        item = _with_plain_arguments(item)
+        item = with_plain_arguments(item)
         citations = self._citations.pop(position, [])
         parts = content_parts(item.get("content")) if citations else []
         has_own = any(part.get("annotations") for part in parts)
@@ -13264,10 +13478,10 @@ class ResponseState:
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
         """End the items of the response as its final snapshot says."""
         events: list[RunEvent] = []
-        items = map(_in_api_form, content_parts(event.response.get("output")))
+        items = map(in_api_form, content_parts(event.response.get("output")))
         own = [item for item in items if not self._is_of_server(item)]
         output = [
-            each for item in own for each in _without_images(self._as_output(item))
+            each for item in own for each in without_images(self._as_output(item))
         ]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
@@ -13365,6 +13579,8 @@ _MOST_GIVEN_UP = 128
 """Items that leave the page for those of the next attempt."""
 _MOST_LATER_ENDS = 16
 """Of an item, and one more by the final snapshot. Gateways end some items twice."""
+_MOST_PARALLEL = 64
+"""Open items, if one of them may end with the texts of all."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
@@ -13381,137 +13597,7 @@ _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
 
-def _in_api_form(item: Item) -> Item:
-    """Return an item as the API writes it; other servers write some fields otherwise."""
-    api_item: Item = {}
-    for key, value in item.items():
-        # Ids are keys here, so those that are not texts go.
-        is_odd_id = key.endswith("id") and value is not None and not as_text(value)
-        if key not in _EVENT_FIELDS and not is_odd_id:
-            api_item[key] = value
-    if api_item.get("type") == "function_tool_call":  # SGLang's router
-        api_item["type"] = "function_call"
-    # A message is the model's, whatever role it has (none in maximhq/bifrost 5149): as a
-    # developer's it would be sent again, and instruct each model that answers the chat
-    # later, at any server.
-    if item_type(api_item) == "message":
-        api_item["role"] = "assistant"
-
-    for kind, field in kind_of(api_item).parts:
-        content = api_item.get(field)
-        if isinstance(content, str | list | dict):
-            api_item[field] = _api_parts(kind, content)
-    if is_image_call(api_item):
-        api_item["result"] = image_result(api_item)
-    if has_encrypted_reasoning(api_item):  # it is not taken back without one
-        api_item.setdefault("summary", [])
-
-    # Arguments may be an object or null. A name may have spaces around it, and marks of
-    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
-    for field in ("arguments", "input"):
-        if not isinstance(api_item.get(field, ""), str):
-            api_item[field] = json_text(api_item[field])
-    name = as_text(api_item.get("name"))
-    if name and is_call(api_item):
-        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
-
-    if is_call_output(api_item):  # a text, or the API's kinds of parts
-        output: list[Item] = []
-        for part in content_parts(api_item.get("output")):
-            is_text = part.get("type") in ("text", "output_text")
-            text = {"type": "input_text", "text": part_text(part)}
-            output.append(text if is_text else part)
-        api_item["output"] = output or json_text(api_item.get("output"))
-    return api_item
-
-
-def _without_images(item: Item) -> list[Item]:
-    """Return a message without images, then these as the calls that generate them.
-
-    Gateways to models that draw have them as parts of the message, of a type that the API
-    lacks. As calls they are shown, stored and sent again like all other images.
-    """
-    if item_type(item) != "message":
-        return [item]
-    parts: list[Any] = []
-    images: list[Item] = []
-    for part in as_list(item.get("content")):
-        if "image" not in as_text(as_mapping(part).get("type")):
-            parts.append(part)
-            continue
-        result = image_result(part)
-        call_id = f"ig_{json_digest(result)}"
-        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
-        images.append({**call, "result": result})
-    return [{**item, "content": parts}, *images] if images else [item]
-
-
-_EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
-"""Fields of events, which vLLM writes into calls too; other servers refuse them there."""
-
-
-def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
-    """Return a content with each text as a part of its kind.
-
-    A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back. A part may have no list around it. Citations may
-    have the form of Chat Completions.
-    """
-    parts: list[Any] = []
-    for row in content if isinstance(content, list) else [content]:
-        if isinstance(row, str):
-            if row:
-                parts.append(text_part(kind, row))
-        elif as_mapping(row).get("type") == "text":
-            parts.append(text_part(kind, part_text(row)))
-        elif as_mapping(row).get("annotations"):
-            annotations = content_parts(row["annotations"])
-            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
-        else:
-            parts.append(row)
-    return parts
-
-
 _ARGUMENTS: TextPlace = ("arguments", 0)
-
-
-def _with_plain_arguments(item: Item) -> Item:
-    """Return an item whose arguments are one object, if they say one in another way.
-
-    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
-    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Models write line ends into texts as they are, where JSON wants them
-    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
-    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
-    for none. Whoever makes the call, here, in the host or at a client, would find no
-    arguments in them.
-    """
-    text = as_text(item.get("arguments")).strip()
-    if not (is_call(item) and text) or parse_json_object(text) is not None:
-        return item
-    with suppress(ValueError, RecursionError):
-        value, end = json.JSONDecoder(strict=False).raw_decode(text)
-        rest = text[end:].strip()
-        last = parse_json_object(rest)
-        if isinstance(value, str) and not rest:
-            plain = value
-        elif value is None and not rest:
-            plain = "{}"
-        elif last is not None and value in ({}, last):
-            plain = rest
-        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
-            plain = text[:end]
-            if parse_json_object(plain) is None:
-                plain = json.dumps(value, ensure_ascii=False)
-        else:
-            return item
-        if parse_json_object(plain) is not None:
-            return {**item, "arguments": plain}
-    return item
-
-
-_MORE_JSON = re.compile(r'["{]')
-"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
@@ -15481,7 +15567,7 @@ class Attempt:
                 return
             reader = _StreamReader(self, answer, is_new)
             earlier_events = response.event_count
-            while not (answer.is_read or response.is_over):
+            while not (answer.is_read or response.is_over or response.has_end_mark):
                 ends = response.ending is not None
                 limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
@@ -17601,6 +17687,8 @@ class Attachment(NamedTuple):
     """The host itself puts an image into the message."""
     is_unread: bool = False
     """The host could not read the text in it."""
+    named_by: str = ""
+    """The user whose message names it, if the host says so."""
 
 
 class StoredMessage(NamedTuple):
@@ -17926,6 +18014,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                     url = as_text(_input_part(row, detail).get("image_url"))
                     if url[:11].lower() == "data:image/":
                         yield AssistantImage(url)
+            for drawn in _DRAWN_IN_TEXT.finditer(text):
+                yield AssistantImage(drawn[2])
+            text = _DRAWN_IN_TEXT.sub(r"\1", text)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -17960,6 +18051,14 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 _IMAGES = ("image_url", "input_image", "image")
 """The types of images in a content, at OpenAI and at others."""
+_DRAWN_IN_TEXT = re.compile(
+    r"!\[([^\[\]\n]{0,300})\]"
+    r"\((data:image/(?:png|jpe?g|webp|gif);base64,[a-z0-9+/=]{1000,}+)\)",
+    re.IGNORECASE,
+)
+"""An image in the Markdown of an answer, as servers of models that draw write it. Open
+WebUI stores it like that by default (env.py:1069), and with its setting takes out those
+that are as long (utils/files.py:128): no model writes so much base64 itself."""
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -19216,7 +19315,9 @@ def attach_files(
         left = _MAX_ATTACHMENTS
         for position, user in reversed(users.items()):
             if user.stored:
-                attached = _read_attachments(user.stored.row.get("files"))[:left]
+                row = user.stored.row
+                author = as_text(row.get("user_id"))
+                attached = _read_attachments(row.get("files"), author)[:left]
                 files[position] = attached
                 left -= len(attached)
     elif users:
@@ -19242,7 +19343,7 @@ def attach_files(
     return result
 
 
-def _read_attachments(files: object) -> list[Attachment]:
+def _read_attachments(files: object, author: str = "") -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
     attachments: list[Attachment] = []
     for row in content_parts(files):
@@ -19257,7 +19358,9 @@ def _read_attachments(files: object) -> list[Attachment]:
             text = as_mapping(value_at(row, "file", "data"))
             is_unread = text.get("status") == "failed" and not text.get("content")
             attachments.append(
-                Attachment(str(row["id"]), name, content_type, is_image, is_unread)
+                Attachment(
+                    str(row["id"]), name, content_type, is_image, is_unread, author
+                )
             )
     return attachments
 
@@ -23094,6 +23197,8 @@ class ChatCaller(NamedTuple):
     """Whether the host reads a stream. It takes any true value of `stream` for true
     (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
+    is_in_others_chat: bool = False
+    """Whether an administrator asks in a chat of somebody else, as the pipe knows."""
     wants_usage_chunk: bool = False
     """Whether a program asks for the usage in a chunk of its own, the last one."""
     reads_older_calls: bool = False
@@ -23125,9 +23230,10 @@ class ChatCaller(NamedTuple):
     def reads_reasons(self) -> bool:
         """Whether the answer tells what only administrators may read.
 
-        The members of a channel read what is said to an administrator there.
+        The members of a channel read what is said to an administrator there, and the
+        owner of a chat reads it in the chat.
         """
-        return self.is_admin and not self.is_in_channel
+        return self.is_admin and not (self.is_in_channel or self.is_in_others_chat)
 
     @property
     def drops_errors(self) -> bool:
@@ -23281,6 +23387,178 @@ def _join_names(names: list[str]) -> str:
 
 
 # --------------------------------------------------------------------------------------
+# shells.valve_texts
+#
+# Valves that hold several values: lists of words, and JSON objects.
+#
+# A JSON object replaces many fields that are rarely changed. Its keys are checked one by
+# one: a number out of its range becomes the nearest allowed one, a key with any other
+# invalid value gets its default, and the others still apply.
+# --------------------------------------------------------------------------------------
+
+
+def comma_list(text: str) -> list[str]:
+    """Return the words of a list separated by commas or lines, each of them once.
+
+    Open WebUI's dialog has a field of several lines for a valve with text.
+    """
+    words = (word.strip() for word in text.replace("\n", ",").split(","))
+    return list(dict.fromkeys(word for word in words if word))
+
+
+def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
+    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
+    lower = name.lower()
+    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
+
+
+_MAX_SHOWN_WORDS = 5
+_MAX_WORD_CHARACTERS = 40
+"""Both limit a message, because an administrator may paste anything."""
+
+
+def unknown_words(
+    valve: str, words: Iterable[str], known: Collection[str], advice: str
+) -> str:
+    """Return the message about unknown words of a valve; empty if all are known."""
+    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
+    if not unknown:
+        return ""
+    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
+    return f"{valve} contains unknown names: {shown}. {advice}"
+
+
+_Form = TypeVar("_Form", bound=BaseModel)
+
+_MAX_QUOTED = 80
+"""Characters of an administrator's text that a message repeats."""
+
+
+def read_json_valve(
+    valve: str,
+    text: str,
+    form: type[_Form],
+    consequence: str = "",
+) -> tuple[_Form, Sequence[str]]:
+    """Return the settings in the text of a valve, and what is wrong with them.
+
+    `form` names the known keys with their types, ranges and defaults. Each problem is a
+    message for administrators; `consequence` is what follows from an invalid value, if
+    not that the default applies.
+    """
+    given = parse_json_object(text.strip() or "{}")
+    if given is None:
+        mistake = json_mistake(text) or "is not a JSON object"
+        effect = f". {consequence}" if consequence else ", so its defaults apply."
+        return form(), (f"{valve} {mistake}{effect}",)
+    known = form.model_fields
+    accepted: dict[str, object] = {}
+    problems: list[str] = []
+    for key, field in known.items():
+        if key not in given:
+            continue
+        try:
+            form.model_validate({key: given[key]})
+            accepted[key] = given[key]
+            continue
+        except ValidationError as error:
+            detail = error.errors()[0]
+            bound, nearest = _nearest_allowed(error)
+        effect = consequence or "Its default applies."
+        if nearest is not None:
+            accepted[key] = nearest
+            advice = f"The {bound} is {nearest:g}, which applies."
+        elif detail["type"] == "literal_error":
+            advice = f"Choose {_allowed_words(detail['ctx'])}. {effect}"
+        else:
+            advice = f"{field.description} {effect}"
+        shown = repr(given[key])[:_MAX_QUOTED]
+        problems.append(f"{valve}: `{key}` cannot be {shown}. {advice}")
+    advice = f"Known keys: {', '.join(known)}."
+    problem = unknown_words(valve, given, known, advice)
+    if problem:
+        problems.append(problem)
+    return form.model_validate(accepted), tuple(problems)
+
+
+def json_mistake(text: str) -> str:
+    """Return that a text is not JSON, and where; empty if it is JSON.
+
+    The text is not quoted, because it may hold secrets.
+    """
+    try:
+        load_json(text)
+    except json.JSONDecodeError as error:
+        return f"is not JSON (line {error.lineno}, column {error.colno})"
+    except ValueError:  # a number of thousands of digits, or nesting without an end
+        return "is not JSON"
+    return ""
+
+
+_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
+
+
+_LISTED_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
+"""Both forms of the list that is shown with an unknown key."""
+
+
+def without_known_keys(message: str) -> str:
+    """Return a message for those who cannot correct a valve, without the list of its keys."""
+    return _LISTED_KEYS.sub("", message)
+
+
+def unknown_key(key: str, known: Iterable[str]) -> str:
+    """Return the message about a key that an entry cannot have.
+
+    It is named only if it has nothing but letters: a secret may be in its place, and
+    users read why no answer comes.
+    """
+    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
+    return f"the key {named}is unknown (known keys: {', '.join(known)})"
+
+
+def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
+    """Return what is wrong with an entry of a JSON list; its values are not quoted.
+
+    They may be secrets.
+    """
+    mistake = error.errors(include_url=False, include_input=False)[0]
+    if not mistake["loc"]:
+        return "it is not a JSON object"
+    key = str(mistake["loc"][0])[:_MAX_QUOTED]
+    match mistake["type"]:
+        case "extra_forbidden":
+            return unknown_key(key, form.model_fields)
+        case "missing":
+            return f"`{key}` is missing"
+        case "literal_error":
+            return f"`{key}` has to be {_allowed_words(mistake['ctx'])}"
+        case "greater_than_equal":
+            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
+    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
+
+
+def _allowed_words(details: Mapping[str, Any]) -> str:
+    """Return the words of which a value has to be one, from the details of a mistake."""
+    # An empty word is what a missing key has, which nobody writes.
+    return str(details["expected"]).removeprefix("'', ")
+
+
+def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
+    """Return the bound that a number exceeds, and its name; None for other mistakes."""
+    for detail in error.errors():
+        if detail["input"] != detail["input"]:  # not a number, which JSON may say
+            break
+        bounds = detail.get("ctx", {})
+        match detail["type"]:
+            case "greater_than_equal":
+                return "least", float(bounds["ge"])
+            case "less_than_equal":
+                return "most", float(bounds["le"])
+    return "", None
+
+
+# --------------------------------------------------------------------------------------
 # shells.failures
 #
 # Reports how an answer ended, to people and to the log, for pipe and agents.
@@ -23290,18 +23568,29 @@ def _join_names(names: list[str]) -> str:
 _NOTHING_SENT = "nothing was sent: {}"
 
 
-def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
-    """Log why there is no answer; return the message to show, with its error id."""
+def report_exception(
+    log: AnswerLog,
+    error: Exception,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    is_task: bool = False,
+) -> str:
+    """Log why there is no answer; return the message to show, with its error id.
+
+    The answer of a chat has warned of what its title is refused for, too.
+    """
     if isinstance(error, ResponsesError):
         message = error_message(error, shell)
-        log.warn(_NOTHING_SENT.format(message))
+        level: LogLevel = "INFO" if is_task else "WARNING"
+        log.line(level, _NOTHING_SENT.format(message))
     else:
         message = (
             f"Something in this {shell.noun} went wrong. Try again; if the problem "
             "persists, give an administrator the error id."
         )
         log.line("ERROR", describe_exception(error))
-    return with_error_id(log, message)
+    return with_error_id(log, message if is_admin else without_known_keys(message))
 
 
 def report_run(
@@ -23310,11 +23599,13 @@ def report_run(
     shell: Shell,
     *,
     is_admin: bool,
+    model: str = "",
     message: str = "",
 ) -> RunDone:
     """Log how a run ended; return it, a failure with the message to show.
 
-    Administrators also see what the server said. `message` replaces the ending's own.
+    `model` was asked. Administrators also see what the server said. `message` replaces
+    the ending's own.
     """
     trace = ended.trace
     if trace.removed:
@@ -23330,7 +23621,9 @@ def report_run(
             f"left out events of the stream that cannot be read: {', '.join(counts)}"
         )
     if ended.ending.is_failure:
-        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
+        ending = _report_failure(
+            log, ended, shell, is_admin=is_admin, model=model, message=message
+        )
         return ended._replace(ending=ending)
     used = f", {ended.usage.total} tokens" if ended.usage else ""
     log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
@@ -23347,37 +23640,44 @@ def has_unasked_removals(trace: Trace) -> bool:
 
 
 def _report_failure(
-    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    model: str,
+    message: str,
 ) -> Ending:
     """Log how a run failed; return its ending with the message to show."""
     trace = ended.trace
     error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    error_type = api_word(error.type)
-    param = api_word(error.param)
     # The ids by which OpenAI's support finds an answer. After a safety stop the notice
     # names a `review_target`.
     notice = error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
+    is_id = _REVIEW_ID.fullmatch(notice.review_target)
+    facts = {
+        "model": model,
+        "HTTP": trace.status,
+        "code": api_word(error.code or ended.ending.code),
+        "type": api_word(error.type),
+        "param": api_word(error.param),
+        "request id": trace.request_id,
+        "response id": trace.response_id,
+        "review target": notice.review_target if is_id else "",
+        "category": api_word(notice.category),
+    }
+    known = ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
     answer = server_message(log, f"{trace.subject} {error.message}")
     # Without an answer, our own message is all that says why.
-    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
+    is_unreachable = ended.ending.kind == "unreachable"
+    cause = ended.ending.message if is_unreachable or not answer else answer
     ending = advised_ending(ended.ending, shell)
     if ending.kind == "invalid":
         log.warn(_NOTHING_SENT.format(ending.message))
     else:
-        log.warn(
-            f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-            f"param {param}, {', '.join(ids)}. {cause}",
-        )
-    shown = with_error_id(log, message or ending.message)
+        log.warn(f"{ending.kind}: {known}. {cause}")
+    shown = message or ending.message
+    shown = with_error_id(log, shown if is_admin else without_known_keys(shown))
     if is_admin:
         shown = f"{shown} {answer}".strip()
     return ending._replace(message=shown)
@@ -23517,169 +23817,6 @@ def _read_entries(
         elif not unread:
             unread = repr(entry[:_MAX_QUOTED_ENTRY])
     return rows, unread
-
-
-# --------------------------------------------------------------------------------------
-# shells.valve_texts
-#
-# Valves that hold several values: lists of words, and JSON objects.
-#
-# A JSON object replaces many fields that are rarely changed. Its keys are checked one by
-# one: a number out of its range becomes the nearest allowed one, a key with any other
-# invalid value gets its default, and the others still apply.
-# --------------------------------------------------------------------------------------
-
-
-def comma_list(text: str) -> list[str]:
-    """Return the words of a list separated by commas or lines, each of them once.
-
-    Open WebUI's dialog has a field of several lines for a valve with text.
-    """
-    words = (word.strip() for word in text.replace("\n", ",").split(","))
-    return list(dict.fromkeys(word for word in words if word))
-
-
-def fits_pattern(name: str, patterns: Iterable[str]) -> bool:
-    """Say whether a name fits one of the patterns, like `gpt-5*`, in any case."""
-    lower = name.lower()
-    return any(fnmatchcase(lower, pattern.lower()) for pattern in patterns)
-
-
-_MAX_SHOWN_WORDS = 5
-_MAX_WORD_CHARACTERS = 40
-"""Both limit a message, because an administrator may paste anything."""
-
-
-def unknown_words(
-    valve: str, words: Iterable[str], known: Collection[str], advice: str
-) -> str:
-    """Return the message about unknown words of a valve; empty if all are known."""
-    unknown = sorted(set(words).difference(known))[:_MAX_SHOWN_WORDS]
-    if not unknown:
-        return ""
-    shown = ", ".join(word[:_MAX_WORD_CHARACTERS] for word in unknown)
-    return f"{valve} contains unknown names: {shown}. {advice}"
-
-
-_Form = TypeVar("_Form", bound=BaseModel)
-
-_MAX_QUOTED = 80
-"""Characters of an administrator's text that a message repeats."""
-
-
-def read_json_valve(
-    valve: str,
-    text: str,
-    form: type[_Form],
-    consequence: str = "",
-) -> tuple[_Form, Sequence[str]]:
-    """Return the settings in the text of a valve, and what is wrong with them.
-
-    `form` names the known keys with their types, ranges and defaults. Each problem is a
-    message for administrators; `consequence` is what follows from an invalid value, if
-    not that the default applies.
-    """
-    given = parse_json_object(text.strip() or "{}")
-    if given is None:
-        mistake = json_mistake(text) or "is not a JSON object"
-        effect = f". {consequence}" if consequence else ", so its defaults apply."
-        return form(), (f"{valve} {mistake}{effect}",)
-    known = form.model_fields
-    accepted: dict[str, object] = {}
-    problems: list[str] = []
-    for key, field in known.items():
-        if key not in given:
-            continue
-        try:
-            form.model_validate({key: given[key]})
-            accepted[key] = given[key]
-            continue
-        except ValidationError as error:
-            detail = error.errors()[0]
-            bound, nearest = _nearest_allowed(error)
-        effect = consequence or "Its default applies."
-        if nearest is not None:
-            accepted[key] = nearest
-            advice = f"The {bound} is {nearest:g}, which applies."
-        elif detail["type"] == "literal_error":
-            advice = f"Choose {_allowed_words(detail['ctx'])}. {effect}"
-        else:
-            advice = f"{field.description} {effect}"
-        shown = repr(given[key])[:_MAX_QUOTED]
-        problems.append(f"{valve}: `{key}` cannot be {shown}. {advice}")
-    advice = f"Known keys: {', '.join(known)}."
-    problem = unknown_words(valve, given, known, advice)
-    if problem:
-        problems.append(problem)
-    return form.model_validate(accepted), tuple(problems)
-
-
-def json_mistake(text: str) -> str:
-    """Return that a text is not JSON, and where; empty if it is JSON.
-
-    The text is not quoted, because it may hold secrets.
-    """
-    try:
-        load_json(text)
-    except json.JSONDecodeError as error:
-        return f"is not JSON (line {error.lineno}, column {error.colno})"
-    except ValueError:  # a number of thousands of digits, or nesting without an end
-        return "is not JSON"
-    return ""
-
-
-_PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
-
-
-def unknown_key(key: str, known: Iterable[str]) -> str:
-    """Return the message about a key that an entry cannot have.
-
-    It is named only if it has nothing but letters: a secret may be in its place, and
-    users read why no answer comes.
-    """
-    named = f"`{key}` " if _PLAIN_NAME.fullmatch(key) else ""
-    return f"the key {named}is unknown (known keys: {', '.join(known)})"
-
-
-def describe_mistake(error: ValidationError, form: type[BaseModel]) -> str:
-    """Return what is wrong with an entry of a JSON list; its values are not quoted.
-
-    They may be secrets.
-    """
-    mistake = error.errors(include_url=False, include_input=False)[0]
-    if not mistake["loc"]:
-        return "it is not a JSON object"
-    key = str(mistake["loc"][0])[:_MAX_QUOTED]
-    match mistake["type"]:
-        case "extra_forbidden":
-            return unknown_key(key, form.model_fields)
-        case "missing":
-            return f"`{key}` is missing"
-        case "literal_error":
-            return f"`{key}` has to be {_allowed_words(mistake['ctx'])}"
-        case "greater_than_equal":
-            return f"`{key}` has to be at least {mistake['ctx']['ge']:g}"
-    return f"`{key}` has a wrong value ({mistake['msg'].lower()})"
-
-
-def _allowed_words(details: Mapping[str, Any]) -> str:
-    """Return the words of which a value has to be one, from the details of a mistake."""
-    # An empty word is what a missing key has, which nobody writes.
-    return str(details["expected"]).removeprefix("'', ")
-
-
-def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
-    """Return the bound that a number exceeds, and its name; None for other mistakes."""
-    for detail in error.errors():
-        if detail["input"] != detail["input"]:  # not a number, which JSON may say
-            break
-        bounds = detail.get("ctx", {})
-        match detail["type"]:
-            case "greater_than_equal":
-                return "least", float(bounds["ge"])
-            case "less_than_equal":
-                return "most", float(bounds["le"])
-    return "", None
 
 
 # --------------------------------------------------------------------------------------
@@ -23926,7 +24063,7 @@ def read_context(context: object) -> list[ContextSource]:
     rows = context if isinstance(context, list) else [context]
     unique_rows: dict[str, object] = {}  # a row that comes twice has one number
     for row in rows:
-        if row is not None:
+        if row:
             unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
     sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
@@ -23938,7 +24075,7 @@ def read_context(context: object) -> list[ContextSource]:
             # Without a known text field all of it is the text; one that is blank says
             # that there is nothing to read.
             has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
-            if not text and not has_field and row not in ({}, []):
+            if not text and not has_field:
                 text = json.dumps(row, ensure_ascii=False, default=str)
             source = ContextSource(
                 name=_first_text_field(fields, _NAME_KEYS) or source.name,
@@ -25843,8 +25980,12 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 
 
 def log_status(log: AnswerLog, line: Status) -> Status:
-    """Log a status line with what the server said; return it without, for people."""
-    log.warn(f"{line.message} {server_message(log, line.reason)}".strip())
+    """Log a status line with what the server said; return it without, for people.
+
+    An administrator is warned of a failure at its end, once; what is sent again may pass.
+    """
+    level: LogLevel = "INFO" if line.is_retry else "WARNING"
+    log.line(level, f"{line.message} {server_message(log, line.reason)}".strip())
     return line._replace(tried=None, reason="")
 
 
@@ -26331,7 +26472,7 @@ class SandboxOptions(BaseModel):
         le=1024,
         description="Space for the files of one chat, 1 to 1024.",
     )
-    wheels: str = Field(
+    wheels: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="",
         description="Folder of wheels whose packages can be imported.",
     )
@@ -26629,7 +26770,13 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            await _let_others_first(process)
+            try:
+                await _let_others_first(process)
+            except BaseException:  # nobody else knows it yet
+                process.kill_group()
+                process.close()
+                await process.wait()
+                raise
             return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
@@ -26715,7 +26862,8 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
-_SHARE_TRIES = 3
+_SHARE_TRIES = 30
+"""With three, the last of four runs that began at once kept the whole share."""
 _SHARE_PAUSE_SECONDS = 0.1
 
 
@@ -26817,6 +26965,7 @@ _REFUSED_CALLS = {
     "process_vm_writev": (311, 271),
     "bpf": (321, 280),
     "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440),  # MADV_PAGEOUT, of itself, too
 }
 """The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
 
@@ -26832,8 +26981,10 @@ _REFUSED_ARGUMENTS = {
     # RLIMIT_CORE, which `_dropping_crashes` has set.
     "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
     "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
-    # POSIX_FADV_DONTNEED, RWF_DONTCACHE: the next read of a file is one of the disk.
+    # POSIX_FADV_DONTNEED, MADV_PAGEOUT, RWF_DONTCACHE: the next read of a file is one of
+    # the disk.
     "fadvise64": ((221, 223), 3, ((_WHOLE_WORD, 4),)),
+    "madvise": ((28, 233), 2, ((_WHOLE_WORD, 21),)),
     "preadv2": ((327, 286), 5, ((0x80, 0x80),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits
@@ -31712,6 +31863,7 @@ def read_caller(body: Mapping[str, Any]) -> PipelineCaller:
         host_model=str(body.get("model") or ""),
         streams=bool(body.get("stream")),
         is_admin=context.get("is_admin") is True,
+        is_in_others_chat=False,  # Open WebUI does not say whose chat it is
         wants_usage_chunk=wants_usage_chunk(body),
         reads_older_calls=False,
         wants_format=wants_format(body),
@@ -32486,7 +32638,7 @@ class OwnToolPool:
             return
         output = settings.valves.TOOL_OUTPUT_CHARACTERS
         limits = build_sandbox_limits(settings.sandbox, output)
-        options = (limits, settings.sandbox.wheels.strip())
+        options = (limits, settings.sandbox.wheels)
         async with self._sandboxes.lend(options) as sandbox:
             try:
                 specs = await sandbox.specs()
@@ -32556,12 +32708,13 @@ def find_preset(name: str, folder: str = "") -> Guide:
     Raises InvalidRequest for an unknown name and for an invalid file.
     """
     name = name.strip()
+    folder = folder.strip()
     if not name:
         return NO_GUIDE
     path = ""
-    if folder.strip():
+    if folder:
         with suppress(OSError, ValueError):
-            root = realpath(folder.strip())
+            root = realpath(folder)
             found = realpath(join(root, f"{name}.json"))
             getsize(found)  # raises if there is no such file
             # A name cannot lead out of the folder, not even by a link.
@@ -32699,8 +32852,8 @@ _OPENAI_HOST = ".api.openai.com"
 """Also of its regions, such as eu.api.openai.com."""
 _PLAIN_ADDRESS = re.compile(r"[A-Za-z0-9:/._~%?=&\[\]-]+")
 """No password, and nothing that two readers of an address could take differently."""
-_PLAIN_NUMBER = re.compile(r"(?:[0-9a-f:.]+\](?::\d+)?)?")
-"""What may follow the bracket of an IPv6 address."""
+_PLAIN_SERVER = re.compile(r"[^\[\]]*|\[[0-9a-f:.]+\](?::\d+)?")
+"""A name, or an IPv6 address with nothing around its brackets but a port."""
 BLOCKED_ADDRESS = "blocked:"
 """Stands for an address that is not allowed; nothing can be sent to it."""
 _BLOCKED = {"BASE_URL": BLOCKED_ADDRESS, "OPEN_WEBUI_URL": ""}
@@ -32731,7 +32884,7 @@ def usable_settings(valves: Valves) -> ValveSettings:
         secrets[_HEADERS] = json.dumps(kept)
         inactive.append(_HOST)
     sandbox = settings.sandbox
-    if sandbox.wheels.strip() and _WHEELS not in allowed:
+    if sandbox.wheels and _WHEELS not in allowed:
         sandbox = sandbox.model_copy(update={_WHEELS: ""})
         inactive.append(_WHEELS)
     unknown_keys = find_unknown_keys(settings.expert.caller_may_set)
@@ -32790,7 +32943,7 @@ def _changed_secrets(valves: Valves, allowed: Sequence[str]) -> dict[str, str]:
         secret = _usable_secret(stored, name, allowed)
         # A proxy reads requests without TLS. A reference was allowed by itself: no one
         # else can change what it stands for.
-        is_typed = bool(secret.strip()) and not secret.startswith(_REFERENCES)
+        is_typed = bool(secret) and not secret.startswith(_REFERENCES)
         if name == "PROXY" and is_typed and "PROXY" not in allowed:
             secret = UNREADABLE_SECRET
         if secret != stored:
@@ -32862,9 +33015,9 @@ def _plain_address(stored: str) -> SplitResult | None:
         return None
     path = normpath(unquote(parts.path or "/"))
     netloc = parts.netloc.lower()
-    # Two servers in a row may each decode a path; what follows the brackets of a number
+    # Two servers in a row may each decode a path. What is around the brackets of a number
     # is read by some as a part of the name, and by others not at all.
-    if "%" in path or not _PLAIN_NUMBER.fullmatch(netloc.partition("[")[2]):
+    if "%" in path or not _PLAIN_SERVER.fullmatch(netloc):
         return None
     return parts._replace(netloc=netloc, path=path, query="", fragment="")
 
@@ -33514,7 +33667,9 @@ def _report_refusal(
     if not call.caller.task:
         model = resolve_model(call.model).id
         metadata = log_refusal(call.log, call.strategy, model, error)
-    return report_exception(call.log, error, PIPELINE_SHELL), metadata
+    is_admin = call.caller.reads_reasons
+    message = report_exception(call.log, error, PIPELINE_SHELL, is_admin=is_admin)
+    return message, metadata
 
 
 async def _run_events(
@@ -33570,8 +33725,13 @@ async def _run_events(
 def _reported(call: PipelineCall, ended: RunDone, audit: AuditLog) -> RunDone:
     """Log an end, and return it; a failure gets the error id of the log."""
     audit.note_end(ended)
-    is_admin = call.caller.reads_reasons
-    ended = report_run(call.log, ended, PIPELINE_SHELL, is_admin=is_admin)
+    ended = report_run(
+        call.log,
+        ended,
+        PIPELINE_SHELL,
+        is_admin=call.caller.reads_reasons,
+        model=resolve_model(call.model).id,
+    )
     # Nothing here compares a request with that of an earlier response.
     return ended._replace(trace=ended.trace._replace(response_id=""))
 
@@ -33590,7 +33750,7 @@ async def _run_task(call: PipelineCall) -> Chunk:
                 if is_usable_text(call.caller.task, event.ending):
                     text = completion_text(event)
     except Exception as error:
-        report_exception(call.log, error, PIPELINE_SHELL)
+        report_exception(call.log, error, PIPELINE_SHELL, is_admin=False, is_task=True)
     return task_result(text, call.caller.host_model)
 
 

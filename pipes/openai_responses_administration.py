@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Administration
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Limits, several accounts and telemetry for OpenAI Responses Manifold.
@@ -1411,6 +1411,11 @@ _NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
 _VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
 _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 
+_OTHER_KEYS = (
+    r"(?<![A-Za-z0-9])(?:(?:xai-|gsk_|pplx-|hf_|csk-)[A-Za-z0-9]{30,}+|AIza[\w-]{30,}+)"
+)
+"""Keys of xAI, Groq, Perplexity, Hugging Face, Cerebras and Google. They are longer than
+the words in a model's name, which may begin alike."""
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
@@ -1432,6 +1437,7 @@ _LOOKS_SECRET = re.compile(
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            _OTHER_KEYS,
             # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
@@ -1468,7 +1474,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _WHOLE_KEY = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
-    r"(?:\.[\w-]++)*+"
+    rf"(?:\.[\w-]++)*+|{_OTHER_KEYS}"
 )
 
 
@@ -2279,9 +2285,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Databricks, Copilot and Ollama.
+        # Databricks, Copilot and Ollama; also other than the one of a gateway.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|not (?:supported )?in (?:the )?v1/(?:responses|chat/completions)"
+        r"|support the '\S{0,20}/(?:responses|chat/completions)' API"
         r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
@@ -5176,6 +5183,15 @@ def json_mistake(text: str) -> str:
 _PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
 
 
+_LISTED_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
+"""Both forms of the list that is shown with an unknown key."""
+
+
+def without_known_keys(message: str) -> str:
+    """Return a message for those who cannot correct a valve, without the list of its keys."""
+    return _LISTED_KEYS.sub("", message)
+
+
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """Return the message about a key that an entry cannot have.
 
@@ -5338,6 +5354,28 @@ async def task_parameters() -> Mapping[str, Any]:
     """Return the parameters that an administrator chose for all tasks."""
     config = host_name("models.config", "Config")
     return as_mapping(await config.get("task.model.params", {}))
+
+
+# --------------------------------------------------------------------------------------
+# owui_host.models
+#
+# The models of Open WebUI, as it lists them.
+# --------------------------------------------------------------------------------------
+
+
+def model_entry(metadata: JsonObject, request: Any) -> JsonObject:
+    """Return the host's entry of the model that answers; empty if it says nothing of one.
+
+    `metadata["model"]` is the first one where a question goes to several models, and the
+    arena where it goes to one of those. Whoever asks chooses both, so what an
+    administrator says of a model is read from its own entry (docs/reference/open-webui.md,
+    "Parameters and switches of a call").
+    """
+    model = as_mapping(metadata.get("model"))
+    chosen = metadata.get("model_id")
+    if not model or request is None or chosen in (None, model.get("id")):
+        return model
+    return as_mapping(request.app.state.MODELS.get(chosen)) or model
 
 
 # --------------------------------------------------------------------------------------
@@ -6750,16 +6788,19 @@ def _summary(rows: Sequence[UsageRow], parts: Purchases, today: date) -> Iterato
             f"**{100 * cached / read:.0f}%** of the input came from the prompt cache."
         )
         if not parts.itemized:
-            line += " What that saved is not known for these days"
-        else:
-            what = "more" if parts.saved >= 0 else "less"
-            money_saved = _money(abs(parts.saved))
-            line += f" Without it, these days would have cost {money_saved} {what}"
-            if parts.cache_writes:
-                line += "; what writing to it costs is taken off"
+            line += " How much that saved is not known."
+        elif parts.saved:
+            amount = _money(abs(parts.saved))
+            if parts.saved < 0:
+                line += f" Writing to the cache cost {amount} more than it saved"
+            else:
+                line += f" That saved {amount}"
+                if parts.cache_writes:
+                    line += ", after the cost of writing to the cache"
             if parts.itemized < requests:
-                line += f" (known of {parts.itemized:,} of {requests:,} requests)"
-        yield f"{line}.\n"
+                line += f" (known for {parts.itemized:,} of {requests:,} requests)"
+            line += "."
+        yield f"{line}\n"
     fallen = _fallen_share(rows, today)
     if fallen:
         yield f"⚠️ {fallen}\n"
@@ -6786,8 +6827,8 @@ def _fallen_share(rows: Sequence[UsageRow], today: date) -> str:
             start = today - timedelta(_WEEK * (age + 1) - 1)
             return (
                 f"In the week from {_day_text(start)} only {100 * shares[age]:.0f}% of "
-                f"the input came from the cache, in the week before "
-                f"{100 * before:.0f}%. Something changes the beginning of the requests: "
+                f"the input came from the cache, compared with {100 * before:.0f}% in "
+                "the week before. Something changes the beginning of the requests: "
                 "docs/history.md of the pipe says what could."
             )
     return ""
@@ -6998,8 +7039,11 @@ class UserLimits:
             if rule.models is None:
                 continue
             if not any(fits_pattern(name, rule.models) for name in names):
-                allowed = ", ".join(rule.models) or "none"
-                return f"{model} is not available to you. You may use: {allowed}."
+                allowed = ", ".join(map(_model_name, rule.models)) or "none"
+                return (
+                    f"{_model_name(model)} is not available to you. "
+                    f"You may use: {allowed}."
+                )
         return ""
 
     def forbidden_tools(self) -> list[str]:
@@ -7092,7 +7136,7 @@ class UserLimits:
         lines: list[str] = []
         for rule, limit, used, as_text in self._budgets():
             if rule.show or all_rules:
-                left = as_text(max(0, limit - used))
+                left = as_text(max(0, limit - used)).removesuffix(" tokens")
                 lines.append(f"{left} of {as_text(limit)} left {PERIODS[rule.per]}")
         return lines
 
@@ -7108,6 +7152,11 @@ class UserLimits:
             return None
         report = UsageReport(self.table, self.facts, self.today, save_file)
         return report.lines(command, self._remaining_lines(all_rules=True))
+
+
+def _model_name(model: str) -> str:
+    """Return the name by which people choose a model; a pattern as it is."""
+    return model if set("*?[") & set(model) else resolve_model(model).name
 
 
 def _is_in_all(word: str, lists: Sequence[Sequence[str]]) -> bool:
@@ -7766,13 +7815,18 @@ class Filter:
         __user__: JsonObject | None = None,
         __model__: JsonObject | None = None,
         __request__: Any = None,
+        __metadata__: JsonObject | None = None,
     ) -> JsonObject:
-        """Count what an answer of the agent pipeline reports."""
+        """Count what an answer of the agent pipeline reports.
+
+        In an arena `__model__` is the arena, whichever model answers.
+        """
         # Stream filters see every chunk; few of them report usage.
         usage = event.get("usage")
         if not isinstance(usage, dict) or not self.valves.USER_LIMITS_JSON.strip():
             return event
-        model = find_agent_model(__model__ or {}, __request__)
+        metadata = {"model": __model__, **(__metadata__ or {})}
+        model = find_agent_model(model_entry(metadata, __request__), __request__)
         if model:
             user_id = (__user__ or {}).get("id")
             row = usage_row(user_id, listed_name(model), usage)

@@ -1,7 +1,7 @@
 """
 title: Agent
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model plan, use tools and keep working until it has an answer.

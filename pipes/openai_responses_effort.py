@@ -1,7 +1,7 @@
 """
 title: Thinking Effort
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Sets how long the model thinks. Choose with the gear next to the switch.

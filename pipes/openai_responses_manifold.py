@@ -1,7 +1,7 @@
 """
 title: OpenAI Responses Manifold
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: GPT models over the Responses API, with reasoning that is remembered.
@@ -1618,9 +1618,10 @@ _PHRASES = (
         r"|\bmodel [`'\"]?[\w./:-]{1,100}[`'\"]? is not supported\.?\Z"
         r"|\bunsupported model\b|is not a valid model ID\b"
         # OpenRouter; new-api; a model that only has another API, at OpenAI, Bedrock,
-        # Databricks, Copilot and Ollama.
+        # Databricks, Copilot and Ollama; also other than the one of a gateway.
         r"|no endpoints found for|no available channel for model"
-        r"|not in v1/responses|support the '\S{0,20}/responses' API"
+        r"|not (?:supported )?in (?:the )?v1/(?:responses|chat/completions)"
+        r"|support the '\S{0,20}/(?:responses|chat/completions)' API"
         r"|v1/responses is not supported for"
         r"|\bmodel( \S{1,100})? (is|does) not support(ed by)?( the)? Responses API"
         r"|not accessible via the /responses|does not support chat\b"
@@ -1811,6 +1812,11 @@ _NAME_ENDS = rf"""["'\\]*+{_SPACE}(?:[:=]|,(?={_SPACE}b?["'])){_SPACE}"""
 _VALUE_OPENS = r"""(?:b(?=["'])|["'\\(\[])*+"""
 _ASSIGNED = _NAME_ENDS + _VALUE_OPENS
 
+_OTHER_KEYS = (
+    r"(?<![A-Za-z0-9])(?:(?:xai-|gsk_|pplx-|hf_|csk-)[A-Za-z0-9]{30,}+|AIza[\w-]{30,}+)"
+)
+"""Keys of xAI, Groq, Perplexity, Hugging Face, Cerebras and Google. They are longer than
+the words in a model's name, which may begin alike."""
 _LOOKS_SECRET = re.compile(
     "|".join(
         [
@@ -1832,6 +1838,7 @@ _LOOKS_SECRET = re.compile(
             r"[A-Za-z0-9+/]{8,}+={0,2}",
             # Keys of OpenAI and GitHub, by how they begin; they may be masked with stars.
             r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_)[A-Za-z0-9_*-]{6,}+",
+            _OTHER_KEYS,
             # A JSON Web Token, with its signature or without.
             r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{6,}+\.[A-Za-z0-9_-]{4,}+"
             r"(?:\.[A-Za-z0-9_-]*+)?",
@@ -1868,7 +1875,7 @@ def redact(text: str, secrets: Iterable[str] = ()) -> str:
 
 _WHOLE_KEY = re.compile(
     r"(?<![A-Za-z0-9])(?:sk-|sess-|gh[opsu]_|github_pat_|eyJ|gAAAA)[\w-]{20,}+"
-    r"(?:\.[\w-]++)*+"
+    rf"(?:\.[\w-]++)*+|{_OTHER_KEYS}"
 )
 
 
@@ -7718,6 +7725,8 @@ def _without_item(
 ) -> Iterator[TriedRepair]:
     """Yield the repairs of one item; what users wrote always stays."""
     name, item = refusal.sent.items[number]
+    if not name and has_media(item):
+        yield from _without_results_images(refusal.sent, number)
     kind = item_type(item)
     if kind in APPENDED:
         yield TriedRepair(LowerItems(kind), is_named=is_named)
@@ -7741,6 +7750,20 @@ def _without_item(
         yield TriedRepair(LeaveOutKind(refusal.sent.last_name, kind))
     if not is_from_user(item):
         yield TriedRepair(LeaveOutItem(name, noun, keeps_words=is_paired(item)))
+
+
+def _without_results_images(sent: SentRequest, number: int) -> Iterator[TriedRepair]:
+    """Yield the repairs of the results whose images a message shows (`TextOutputs`).
+
+    It stands right after them, and is no item of the chat that could be named.
+    """
+    asked = sent.asked["input"]
+    named = zip(item_names(asked), asked, strict=True)
+    with_images = {name for name, item in named if has_media(item)}
+    results = takewhile(lambda row: is_call_output(row.item), sent.items[:number][::-1])
+    for name, _ in results:
+        if name in with_images:
+            yield TriedRepair(SendAsText(name, "result", had_media=True))
 
 
 def _by_missing_thought(refusal: Refusal) -> Iterator[TriedRepair]:
@@ -12592,6 +12615,8 @@ class Approver:
             except Exception as error:  # the dialog failed, which is no approval
                 names = ", ".join(call.name for call in asked)
                 why = describe_exception(error)
+                if isinstance(error, TimeoutError):  # somebody left the page open
+                    why = "no answer came"
                 self.log(f"nobody could be asked about {names}: {why}")
         refusals: list[str | None] = []
         for call, rule in zip(calls, rules, strict=True):
@@ -13522,9 +13547,13 @@ class GrowingParts:
         }
         self._unended: dict[str, dict[TextPlace, None]] = defaultdict(dict)
         """The parts of each kind whose end has not come, in their order."""
+        self.has_ended = False
+        """Whether the last that came was the end of a text, and no other one is open."""
         self._halves: dict[TextPlace, str] = {}
         """The halves of characters with which deltas have ended."""
         self._first_kind = _FirstKind()
+        for part, [text] in self._deltas.items():
+            self._show(part, text)
 
     @property
     def has_text(self) -> bool:
@@ -13547,6 +13576,7 @@ class GrowingParts:
         half by itself (elie222/rakazo 416). They would stay halves in the chat and in the
         next request, where UTF-8 has none.
         """
+        self.has_ended = False
         if self._halves:
             text = self._halves.pop(part, "") + text
         if not text.isascii() and _FIRST_HALF.search(text):
@@ -13583,6 +13613,7 @@ class GrowingParts:
         unended.pop(part, None)
         for other in match.parts:
             unended.pop(other, None)
+        self.has_ended = not any(self._unended.values())
         if match.is_longer:  # the end takes nothing of it away
             return []
         for other in match.parts:
@@ -13665,6 +13696,146 @@ class GrowingParts:
         """
         contradicts_deltas = had_deltas and not match.parts
         return "" if contradicts_deltas else text[match.shown :]
+
+
+# --------------------------------------------------------------------------------------
+# openai_responses.loop.item_forms
+#
+# Items in the form of the API, whatever form a server gave them.
+#
+# Gateways and bridges leave fields out, or write them as another API has them. What
+# follows sees only the API's form: the page, what is stored, and what is sent again.
+# --------------------------------------------------------------------------------------
+
+
+def in_api_form(item: Item) -> Item:
+    """Return an item as the API writes it; other servers write some fields otherwise."""
+    api_item: Item = {}
+    for key, value in item.items():
+        # Ids are keys here, so those that are not texts go.
+        is_odd_id = key.endswith("id") and value is not None and not as_text(value)
+        if key not in _EVENT_FIELDS and not is_odd_id:
+            api_item[key] = value
+    if api_item.get("type") == "function_tool_call":  # SGLang's router
+        api_item["type"] = "function_call"
+    # A message is the model's, whatever role it has (none in maximhq/bifrost 5149): as a
+    # developer's it would be sent again, and instruct each model that answers the chat
+    # later, at any server.
+    if item_type(api_item) == "message":
+        api_item["role"] = "assistant"
+
+    for kind, field in kind_of(api_item).parts:
+        content = api_item.get(field)
+        if isinstance(content, str | list | dict):
+            api_item[field] = _api_parts(kind, content)
+    if is_image_call(api_item):
+        api_item["result"] = image_result(api_item)
+    if has_encrypted_reasoning(api_item):  # it is not taken back without one
+        api_item.setdefault("summary", [])
+
+    # Arguments may be an object or null. A name may have spaces around it, and marks of
+    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
+    for field in ("arguments", "input"):
+        if not isinstance(api_item.get(field, ""), str):
+            api_item[field] = json_text(api_item[field])
+    name = as_text(api_item.get("name"))
+    if name and is_call(api_item):
+        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
+
+    if is_call_output(api_item):  # a text, or the API's kinds of parts
+        output: list[Item] = []
+        for part in content_parts(api_item.get("output")):
+            is_text = part.get("type") in ("text", "output_text")
+            text = {"type": "input_text", "text": part_text(part)}
+            output.append(text if is_text else part)
+        api_item["output"] = output or json_text(api_item.get("output"))
+    return api_item
+
+
+_EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
+"""Fields of events, which vLLM writes into calls too; other servers refuse them there."""
+
+
+def without_images(item: Item) -> list[Item]:
+    """Return a message without images, then these as the calls that generate them.
+
+    Gateways to models that draw have them as parts of the message, of a type that the API
+    lacks. As calls they are shown, stored and sent again like all other images.
+    """
+    if item_type(item) != "message":
+        return [item]
+    parts: list[Any] = []
+    images: list[Item] = []
+    for part in as_list(item.get("content")):
+        if "image" not in as_text(as_mapping(part).get("type")):
+            parts.append(part)
+            continue
+        result = image_result(part)
+        call_id = f"ig_{json_digest(result)}"
+        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
+        images.append({**call, "result": result})
+    return [{**item, "content": parts}, *images] if images else [item]
+
+
+def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
+    """Return a content with each text as a part of its kind.
+
+    A text may have no part around it, or one of SGLang's router, whose type `text` other
+    servers refuse when it is sent back. A part may have no list around it. Citations may
+    have the form of Chat Completions.
+    """
+    parts: list[Any] = []
+    for row in content if isinstance(content, list) else [content]:
+        if isinstance(row, str):
+            if row:
+                parts.append(text_part(kind, row))
+        elif as_mapping(row).get("type") == "text":
+            parts.append(text_part(kind, part_text(row)))
+        elif as_mapping(row).get("annotations"):
+            annotations = content_parts(row["annotations"])
+            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
+        else:
+            parts.append(row)
+    return parts
+
+
+def with_plain_arguments(item: Item) -> Item:
+    """Return an item whose arguments are one object, if they say one in another way.
+
+    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
+    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
+    object twice. Models write line ends into texts as they are, where JSON wants them
+    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
+    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
+    for none. Whoever makes the call, here, in the host or at a client, would find no
+    arguments in them.
+    """
+    text = as_text(item.get("arguments")).strip()
+    if not (is_call(item) and text) or parse_json_object(text) is not None:
+        return item
+    with suppress(ValueError, RecursionError):
+        value, end = json.JSONDecoder(strict=False).raw_decode(text)
+        rest = text[end:].strip()
+        last = parse_json_object(rest)
+        if isinstance(value, str) and not rest:
+            plain = value
+        elif value is None and not rest:
+            plain = "{}"
+        elif last is not None and value in ({}, last):
+            plain = rest
+        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
+            plain = text[:end]
+            if parse_json_object(plain) is None:
+                plain = json.dumps(value, ensure_ascii=False)
+        else:
+            return item
+        if parse_json_object(plain) is not None:
+            return {**item, "arguments": plain}
+    return item
+
+
+_MORE_JSON = re.compile(r'["{]')
+"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 # --------------------------------------------------------------------------------------
@@ -13842,7 +14013,7 @@ class ResponseState:
         self._most_items = MAX_ITEMS - max(0, earlier)
         self._known_call_ids = set(taken_call_ids)
         """Those of all calls so far, earlier responses included."""
-        self._has_end_mark = False
+        self.has_end_mark = False
         """Whether the server has said that its stream ends here."""
         self._loose_words = ApiError()
         """The last message that came outside of all events, after the last item."""
@@ -13955,7 +14126,7 @@ class ResponseState:
                     index = self._first + position
                     return [event._replace(output_index=index, item_id="")]
             case ItemAdded(index, item):
-                item = _in_api_form(item)
+                item = in_api_form(item)
                 if _lacks_call_id(item) or self._is_of_server(item):
                     return []
                 if is_call_output(item):  # it is shown when it is there
@@ -13966,9 +14137,9 @@ class ResponseState:
                 if self._find_item(index, item) is None:
                     return self._start(index, item, _ids(item))
             case ItemDone(index, item):
-                item = _in_api_form(item)
+                item = in_api_form(item)
                 if not self._is_of_server(item):
-                    item, *images = _without_images(self._as_output(item))
+                    item, *images = without_images(self._as_output(item))
                     position = self._find_item(index, item)
                     if position is None:
                         position = self._find_renamed_call(index, item)
@@ -13990,7 +14161,7 @@ class ResponseState:
             case StreamError():
                 self._fail("error", event.error)
             case EndMark():
-                self._has_end_mark = True
+                self.has_end_mark = True
                 self._may_go_on = False
             case LooseWords():
                 self._loose_words = event.error
@@ -14000,9 +14171,10 @@ class ResponseState:
         """Take the end of a stream that did not break; return the run events.
 
         Without an end of the response it was cut, unless the server has said why, or has
-        set its mark after a message or a call that had ended (decolua/9router 1648), or
-        another end before. A call needs no mark (OpenRouter, moeru-ai/airi 2593): if more
-        was to come, the model says so when it reads the output.
+        set its mark after an answer that had ended (decolua/9router 1648), or another end
+        before. With the mark, the end of a text is that of its item: the server has said
+        that nothing more of it comes. A call needs no mark (OpenRouter, moeru-ai/airi
+        2593): if more was to come, the model says so when it reads the output.
         """
         if self.ending is not None:
             return []
@@ -14010,15 +14182,19 @@ class ResponseState:
             self._fail("error", self._loose_words)
             return []
         position = len(self._items) - 1
-        last = self._ended.get(position)
-        if position < self._begin or last is None or self._open or self._early:
+        is_told = all(grown.has_ended for grown in self._open.values())
+        if position < self._begin or self._early or not is_told:
             return []
-        had_end = self._has_end_mark or self._may_go_on
-        is_end = _is_answer(last) if had_end else is_call(last)
+        if self._open and not self.has_end_mark:
+            return []
+        last = self._ended.get(position) or self._items[position]
+        had_end = self.has_end_mark or self._may_go_on
+        is_answer = _is_answer(last) or is_image_call(last)
+        is_end = is_answer if had_end else is_call(last)
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [ResponseDone()]
+        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -14112,7 +14288,7 @@ class ResponseState:
         # The last one counts once more: the snapshot repeats what came.
         position = positions.pop(0) if len(positions) > 1 else positions[0]
         _, output = remote_pair(item)
-        return _in_api_form(
+        return in_api_form(
             {
                 **output,
                 "call_id": self._items[position]["call_id"],
@@ -14261,12 +14437,14 @@ class ResponseState:
 
     def _end(self, position: int | None, index: int, item: Item) -> list[RunEvent]:
         """Take the final form of an item, and show what its deltas left out."""
+        if is_call(item) and position is not None:
+            item = self._with_own_arguments(position, item)
         if position in self._ended:
-            # Each is shown and stored whole, with all that waits for it. After some, its
-            # text waits for the end of the response.
+            # Each is shown and stored whole, with all that waits for it. After some, only
+            # more text is shown: the item has it at the end of the response.
             _, ends = self._ended_texts[position]
             if ends > _MOST_LATER_ENDS + (index == _NOWHERE):
-                return []
+                return self._grow_on(position, item)
             return self._end_again(position, item)
         if is_call_output(item) and item.get("call_id") not in self._own_call_ids:
             return []  # of a call that is not shown, or of none
@@ -14305,6 +14483,40 @@ class ResponseState:
             self._foreign_calls[_asked(ended)].append(position)
         return events
 
+    def _with_own_arguments(self, position: int, call: Item) -> Item:
+        """Return a call without the arguments of other calls, which are open.
+
+        LiteLLM announces each of the parallel calls of Ollama, ends the last one alone, and
+        with the arguments of all in their order (1.110.2).
+        """
+        rest = as_text(call.get("arguments"))
+        if parse_json_object(rest) is not None or len(self._open) > _MOST_PARALLEL:
+            return call
+        for other, grown in self._open.items():
+            if other == position or not is_call(self._items[other]):
+                continue
+            if not rest.startswith(grown.whole):
+                return call
+            rest = rest.removeprefix(grown.whole)
+        if parse_json_object(rest) is None:
+            return call
+        if position in self._open:  # more came of it, too, which would count as longer
+            self._open[position] = GrowingParts([(_ARGUMENTS, rest)])
+        return {**call, "arguments": rest}
+
+    def _grow_on(self, position: int, item: Item) -> list[RunEvent]:
+        """Show what a later event has more of an item that has ended often."""
+        was, _ = self._ended_texts[position]
+        if _text_length(item) <= len(was):
+            return []
+        ended = item_texts(self._ended[position])
+        grown = self._open.setdefault(position, GrowingParts(ended))
+        rests = [
+            rest for each in _telling_texts(item) for rest in grown.end_part(*each)
+        ]
+        index = self._first + position
+        return [TextDelta(index, kind, part, text) for (kind, part), text in rests]
+
     def _end_again(self, position: int, item: Item | None) -> list[RunEvent]:
         """Take what a later event has more of an item that has ended.
 
@@ -14319,6 +14531,7 @@ class ResponseState:
             newer["encrypted_content"] = item["encrypted_content"]
         if item is not None and not newer and _text_length(item) <= len(was):
             return []
+        item = item and with_plain_arguments(item)  # as it has ended
         known = dict(_telling_texts(ended))
         grown = self._open.pop(position, None) or GrowingParts(known.items())
         rests, whole = grown.end_item(_telling_texts(item) if item else [])
@@ -14347,7 +14560,7 @@ class ResponseState:
     ) -> list[RunEvent]:
         """Return what the wire's own deltas did not bring of an item, then its end."""
         self._growing = _NO_TEXT
-        item = _with_plain_arguments(item)
+        item = with_plain_arguments(item)
         citations = self._citations.pop(position, [])
         parts = content_parts(item.get("content")) if citations else []
         has_own = any(part.get("annotations") for part in parts)
@@ -14448,10 +14661,10 @@ class ResponseState:
     def _end_items(self, event: FinalResponse) -> list[RunEvent]:
         """End the items of the response as its final snapshot says."""
         events: list[RunEvent] = []
-        items = map(_in_api_form, content_parts(event.response.get("output")))
+        items = map(in_api_form, content_parts(event.response.get("output")))
         own = [item for item in items if not self._is_of_server(item)]
         output = [
-            each for item in own for each in _without_images(self._as_output(item))
+            each for item in own for each in without_images(self._as_output(item))
         ]
         # Gateways that answer without items have the text as OpenAI's packages join it.
         text = as_text(event.response.get("output_text"))
@@ -14549,6 +14762,8 @@ _MOST_GIVEN_UP = 128
 """Items that leave the page for those of the next attempt."""
 _MOST_LATER_ENDS = 16
 """Of an item, and one more by the final snapshot. Gateways end some items twice."""
+_MOST_PARALLEL = 64
+"""Open items, if one of them may end with the texts of all."""
 _NEWEST = 8
 """Open items that an event without a name may be about."""
 
@@ -14565,137 +14780,7 @@ _STATUS_OF_ITEMS = {"incomplete": "incomplete", "cancelled": "incomplete"}
 """The status of items that a response has not ended, by its own."""
 
 
-def _in_api_form(item: Item) -> Item:
-    """Return an item as the API writes it; other servers write some fields otherwise."""
-    api_item: Item = {}
-    for key, value in item.items():
-        # Ids are keys here, so those that are not texts go.
-        is_odd_id = key.endswith("id") and value is not None and not as_text(value)
-        if key not in _EVENT_FIELDS and not is_odd_id:
-            api_item[key] = value
-    if api_item.get("type") == "function_tool_call":  # SGLang's router
-        api_item["type"] = "function_call"
-    # A message is the model's, whatever role it has (none in maximhq/bifrost 5149): as a
-    # developer's it would be sent again, and instruct each model that answers the chat
-    # later, at any server.
-    if item_type(api_item) == "message":
-        api_item["role"] = "assistant"
-
-    for kind, field in kind_of(api_item).parts:
-        content = api_item.get(field)
-        if isinstance(content, str | list | dict):
-            api_item[field] = _api_parts(kind, content)
-    if is_image_call(api_item):
-        api_item["result"] = image_result(api_item)
-    if has_encrypted_reasoning(api_item):  # it is not taken back without one
-        api_item.setdefault("summary", [])
-
-    # Arguments may be an object or null. A name may have spaces around it, and marks of
-    # the model's own format after it (gpt-oss at vLLM and Groq, vllm 35906).
-    for field in ("arguments", "input"):
-        if not isinstance(api_item.get(field, ""), str):
-            api_item[field] = json_text(api_item[field])
-    name = as_text(api_item.get("name"))
-    if name and is_call(api_item):
-        api_item["name"] = name.partition("<|")[0].strip() or name.strip()
-
-    if is_call_output(api_item):  # a text, or the API's kinds of parts
-        output: list[Item] = []
-        for part in content_parts(api_item.get("output")):
-            is_text = part.get("type") in ("text", "output_text")
-            text = {"type": "input_text", "text": part_text(part)}
-            output.append(text if is_text else part)
-        api_item["output"] = output or json_text(api_item.get("output"))
-    return api_item
-
-
-def _without_images(item: Item) -> list[Item]:
-    """Return a message without images, then these as the calls that generate them.
-
-    Gateways to models that draw have them as parts of the message, of a type that the API
-    lacks. As calls they are shown, stored and sent again like all other images.
-    """
-    if item_type(item) != "message":
-        return [item]
-    parts: list[Any] = []
-    images: list[Item] = []
-    for part in as_list(item.get("content")):
-        if "image" not in as_text(as_mapping(part).get("type")):
-            parts.append(part)
-            continue
-        result = image_result(part)
-        call_id = f"ig_{json_digest(result)}"
-        call = {"type": "image_generation_call", "id": call_id, "status": "completed"}
-        images.append({**call, "result": result})
-    return [{**item, "content": parts}, *images] if images else [item]
-
-
-_EVENT_FIELDS = ("item_id", "output_index", "sequence_number")
-"""Fields of events, which vLLM writes into calls too; other servers refuse them there."""
-
-
-def _api_parts(kind: str, content: str | list[Any] | Item) -> list[Any]:
-    """Return a content with each text as a part of its kind.
-
-    A text may have no part around it, or one of SGLang's router, whose type `text` other
-    servers refuse when it is sent back. A part may have no list around it. Citations may
-    have the form of Chat Completions.
-    """
-    parts: list[Any] = []
-    for row in content if isinstance(content, list) else [content]:
-        if isinstance(row, str):
-            if row:
-                parts.append(text_part(kind, row))
-        elif as_mapping(row).get("type") == "text":
-            parts.append(text_part(kind, part_text(row)))
-        elif as_mapping(row).get("annotations"):
-            annotations = content_parts(row["annotations"])
-            parts.append({**row, "annotations": [*map(flat_annotation, annotations)]})
-        else:
-            parts.append(row)
-    return parts
-
-
 _ARGUMENTS: TextPlace = ("arguments", 0)
-
-
-def _with_plain_arguments(item: Item) -> Item:
-    """Return an item whose arguments are one object, if they say one in another way.
-
-    vLLM encodes those of some models twice (its issue 54964). Gateways to Anthropic put
-    its empty beginning in front of what follows, `{}{"city": "Rome"}`, others send an
-    object twice. Models write line ends into texts as they are, where JSON wants them
-    escaped (earendil-works/pi 2981), or marks of their own format, another brace or a
-    sentence after the object (mastra-ai/mastra 13185, librefang/librefang 2975), or null
-    for none. Whoever makes the call, here, in the host or at a client, would find no
-    arguments in them.
-    """
-    text = as_text(item.get("arguments")).strip()
-    if not (is_call(item) and text) or parse_json_object(text) is not None:
-        return item
-    with suppress(ValueError, RecursionError):
-        value, end = json.JSONDecoder(strict=False).raw_decode(text)
-        rest = text[end:].strip()
-        last = parse_json_object(rest)
-        if isinstance(value, str) and not rest:
-            plain = value
-        elif value is None and not rest:
-            plain = "{}"
-        elif last is not None and value in ({}, last):
-            plain = rest
-        elif isinstance(value, dict) and not _MORE_JSON.search(rest):
-            plain = text[:end]
-            if parse_json_object(plain) is None:
-                plain = json.dumps(value, ensure_ascii=False)
-        else:
-            return item
-        if parse_json_object(plain) is not None:
-            return {**item, "arguments": plain}
-    return item
-
-
-_MORE_JSON = re.compile(r'["{]')
-"""Of another object, or of the rest of one: which of them the model means is unknown."""
 
 
 def _telling_texts(item: Item) -> list[tuple[TextPlace, str]]:
@@ -15419,7 +15504,7 @@ class Attempt:
                 return
             reader = _StreamReader(self, answer, is_new)
             earlier_events = response.event_count
-            while not (answer.is_read or response.is_over):
+            while not (answer.is_read or response.is_over or response.has_end_mark):
                 ends = response.ending is not None
                 limit = asyncio.timeout(_SECOND_ANSWER) if ends else nullcontext()
                 try:
@@ -20188,6 +20273,8 @@ class Attachment(NamedTuple):
     """The host itself puts an image into the message."""
     is_unread: bool = False
     """The host could not read the text in it."""
+    named_by: str = ""
+    """The user whose message names it, if the host says so."""
 
 
 class StoredMessage(NamedTuple):
@@ -20513,6 +20600,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                     url = as_text(_input_part(row, detail).get("image_url"))
                     if url[:11].lower() == "data:image/":
                         yield AssistantImage(url)
+            for drawn in _DRAWN_IN_TEXT.finditer(text):
+                yield AssistantImage(drawn[2])
+            text = _DRAWN_IN_TEXT.sub(r"\1", text)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -20547,6 +20637,14 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
 
 _IMAGES = ("image_url", "input_image", "image")
 """The types of images in a content, at OpenAI and at others."""
+_DRAWN_IN_TEXT = re.compile(
+    r"!\[([^\[\]\n]{0,300})\]"
+    r"\((data:image/(?:png|jpe?g|webp|gif);base64,[a-z0-9+/=]{1000,}+)\)",
+    re.IGNORECASE,
+)
+"""An image in the Markdown of an answer, as servers of models that draw write it. Open
+WebUI stores it like that by default (env.py:1069), and with its setting takes out those
+that are as long (utils/files.py:128): no model writes so much base64 itself."""
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -22595,7 +22693,9 @@ def attach_files(
         left = _MAX_ATTACHMENTS
         for position, user in reversed(users.items()):
             if user.stored:
-                attached = _read_attachments(user.stored.row.get("files"))[:left]
+                row = user.stored.row
+                author = as_text(row.get("user_id"))
+                attached = _read_attachments(row.get("files"), author)[:left]
                 files[position] = attached
                 left -= len(attached)
     elif users:
@@ -22621,7 +22721,7 @@ def attach_files(
     return result
 
 
-def _read_attachments(files: object) -> list[Attachment]:
+def _read_attachments(files: object, author: str = "") -> list[Attachment]:
     """Return the files that came with a message; the host reads knowledge itself."""
     attachments: list[Attachment] = []
     for row in content_parts(files):
@@ -22636,7 +22736,9 @@ def _read_attachments(files: object) -> list[Attachment]:
             text = as_mapping(value_at(row, "file", "data"))
             is_unread = text.get("status") == "failed" and not text.get("content")
             attachments.append(
-                Attachment(str(row["id"]), name, content_type, is_image, is_unread)
+                Attachment(
+                    str(row["id"]), name, content_type, is_image, is_unread, author
+                )
             )
     return attachments
 
@@ -24091,9 +24193,7 @@ class Recorder:
                 self._unsealed.add(index)
                 if has_plain_reasoning(item):
                     self._plain[index] = replay_items(item)
-            case ItemDone(index, item) if (
-                is_reasoning(item) and index in self._followed
-            ):
+            case ItemDone(index) if index in self._followed and event.item != GIVEN_UP:
                 return  # sealed last: after the text it has no place in later turns
             case ItemDone():
                 self._wait(event.output_index, self._kept_rows(stored_item(event)))
@@ -24985,6 +25085,8 @@ class ChatCaller(NamedTuple):
     """Whether the host reads a stream. It takes any true value of `stream` for true
     (functions.py, 0.12.4); the administration's filter makes it a bool."""
     is_admin: bool = False
+    is_in_others_chat: bool = False
+    """Whether an administrator asks in a chat of somebody else, as the pipe knows."""
     wants_usage_chunk: bool = False
     """Whether a program asks for the usage in a chunk of its own, the last one."""
     reads_older_calls: bool = False
@@ -25016,9 +25118,10 @@ class ChatCaller(NamedTuple):
     def reads_reasons(self) -> bool:
         """Whether the answer tells what only administrators may read.
 
-        The members of a channel read what is said to an administrator there.
+        The members of a channel read what is said to an administrator there, and the
+        owner of a chat reads it in the chat.
         """
-        return self.is_admin and not self.is_in_channel
+        return self.is_admin and not (self.is_in_channel or self.is_in_others_chat)
 
     @property
     def drops_errors(self) -> bool:
@@ -25172,126 +25275,6 @@ def _join_names(names: list[str]) -> str:
 
 
 # --------------------------------------------------------------------------------------
-# shells.failures
-#
-# Reports how an answer ended, to people and to the log, for pipe and agents.
-# --------------------------------------------------------------------------------------
-
-
-_NOTHING_SENT = "nothing was sent: {}"
-
-
-def report_exception(log: AnswerLog, error: Exception, shell: Shell) -> str:
-    """Log why there is no answer; return the message to show, with its error id."""
-    if isinstance(error, ResponsesError):
-        message = error_message(error, shell)
-        log.warn(_NOTHING_SENT.format(message))
-    else:
-        message = (
-            f"Something in this {shell.noun} went wrong. Try again; if the problem "
-            "persists, give an administrator the error id."
-        )
-        log.line("ERROR", describe_exception(error))
-    return with_error_id(log, message)
-
-
-def report_run(
-    log: AnswerLog,
-    ended: RunDone,
-    shell: Shell,
-    *,
-    is_admin: bool,
-    message: str = "",
-) -> RunDone:
-    """Log how a run ended; return it, a failure with the message to show.
-
-    Administrators also see what the server said. `message` replaces the ending's own.
-    """
-    trace = ended.trace
-    if trace.removed:
-        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
-        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
-        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
-        log.line(level, text)
-    if trace.skipped:
-        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
-        # alive.
-        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
-        log.note(
-            f"left out events of the stream that cannot be read: {', '.join(counts)}"
-        )
-    if ended.ending.is_failure:
-        ending = _report_failure(log, ended, shell, is_admin=is_admin, message=message)
-        return ended._replace(ending=ending)
-    used = f", {ended.usage.total} tokens" if ended.usage else ""
-    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
-    return ended
-
-
-def has_unasked_removals(trace: Trace) -> bool:
-    """Say whether the API left out items of the input that it should have read.
-
-    With the reason `turn_boundary` it only drops the reasoning of past turns, as
-    documented.
-    """
-    return not trace.removed.keys() <= {"turn_boundary"}
-
-
-def _report_failure(
-    log: AnswerLog, ended: RunDone, shell: Shell, *, is_admin: bool, message: str
-) -> Ending:
-    """Log how a run failed; return its ending with the message to show."""
-    trace = ended.trace
-    error = trace.error
-    code = api_word(error.code or ended.ending.code)
-    error_type = api_word(error.type)
-    param = api_word(error.param)
-    # The ids by which OpenAI's support finds an answer. After a safety stop the notice
-    # names a `review_target`.
-    notice = error.notice
-    ids = [f"request id {trace.request_id}"]
-    if trace.response_id:
-        ids.append(f"response id {trace.response_id}")
-    if _REVIEW_ID.fullmatch(notice.review_target):
-        ids.append(f"review target {notice.review_target}")
-    category = api_word(notice.category)
-    if category:
-        ids.append(f"category {category}")
-    answer = server_message(log, f"{trace.subject} {error.message}")
-    # Without an answer, our own message is all that says why.
-    cause = ended.ending.message if ended.ending.kind == "unreachable" else answer
-    ending = advised_ending(ended.ending, shell)
-    if ending.kind == "invalid":
-        log.warn(_NOTHING_SENT.format(ending.message))
-    else:
-        log.warn(
-            f"{ending.kind}: HTTP {trace.status}, code {code}, type {error_type}, "
-            f"param {param}, {', '.join(ids)}. {cause}",
-        )
-    shown = with_error_id(log, message or ending.message)
-    if is_admin:
-        shown = f"{shown} {answer}".strip()
-    return ending._replace(message=shown)
-
-
-_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
-_MAX_SHOWN_TEXT = 500
-_MAX_READ_TEXT = 5000
-
-
-def server_message(log: AnswerLog, text: str) -> str:
-    """Return what the server said, redacted and short, for administrators."""
-    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
-    shown = words[:_MAX_SHOWN_TEXT]
-    return f"The model's server said: {shown}" if shown else ""
-
-
-def with_error_id(log: AnswerLog, message: str) -> str:
-    """Return a message with the id by which an administrator finds it in the log."""
-    return f"{message} (Error id: {log.run_id})"
-
-
-# --------------------------------------------------------------------------------------
 # shells.valve_texts
 #
 # Valves that hold several values: lists of words, and JSON objects.
@@ -25403,6 +25386,15 @@ def json_mistake(text: str) -> str:
 _PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
 
 
+_LISTED_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
+"""Both forms of the list that is shown with an unknown key."""
+
+
+def without_known_keys(message: str) -> str:
+    """Return a message for those who cannot correct a valve, without the list of its keys."""
+    return _LISTED_KEYS.sub("", message)
+
+
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """Return the message about a key that an entry cannot have.
 
@@ -25452,6 +25444,148 @@ def _nearest_allowed(error: ValidationError) -> tuple[str, float | None]:
             case "less_than_equal":
                 return "most", float(bounds["le"])
     return "", None
+
+
+# --------------------------------------------------------------------------------------
+# shells.failures
+#
+# Reports how an answer ended, to people and to the log, for pipe and agents.
+# --------------------------------------------------------------------------------------
+
+
+_NOTHING_SENT = "nothing was sent: {}"
+
+
+def report_exception(
+    log: AnswerLog,
+    error: Exception,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    is_task: bool = False,
+) -> str:
+    """Log why there is no answer; return the message to show, with its error id.
+
+    The answer of a chat has warned of what its title is refused for, too.
+    """
+    if isinstance(error, ResponsesError):
+        message = error_message(error, shell)
+        level: LogLevel = "INFO" if is_task else "WARNING"
+        log.line(level, _NOTHING_SENT.format(message))
+    else:
+        message = (
+            f"Something in this {shell.noun} went wrong. Try again; if the problem "
+            "persists, give an administrator the error id."
+        )
+        log.line("ERROR", describe_exception(error))
+    return with_error_id(log, message if is_admin else without_known_keys(message))
+
+
+def report_run(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    model: str = "",
+    message: str = "",
+) -> RunDone:
+    """Log how a run ended; return it, a failure with the message to show.
+
+    `model` was asked. Administrators also see what the server said. `message` replaces
+    the ending's own.
+    """
+    trace = ended.trace
+    if trace.removed:
+        counts = [f"{count} {reason}" for reason, count in trace.removed.items()]
+        level: LogLevel = "WARNING" if has_unasked_removals(trace) else "DEBUG"
+        text = f"the API left out earlier reasoning of the input: {', '.join(counts)}"
+        log.line(level, text)
+    if trace.skipped:
+        # Nothing of them is quoted. Proxies send some on purpose, to keep a connection
+        # alive.
+        counts = [f"{count} {kind}" for kind, count in trace.skipped.items()]
+        log.note(
+            f"left out events of the stream that cannot be read: {', '.join(counts)}"
+        )
+    if ended.ending.is_failure:
+        ending = _report_failure(
+            log, ended, shell, is_admin=is_admin, model=model, message=message
+        )
+        return ended._replace(ending=ending)
+    used = f", {ended.usage.total} tokens" if ended.usage else ""
+    log.line("DEBUG", f"completed{used}, request id {trace.request_id}")
+    return ended
+
+
+def has_unasked_removals(trace: Trace) -> bool:
+    """Say whether the API left out items of the input that it should have read.
+
+    With the reason `turn_boundary` it only drops the reasoning of past turns, as
+    documented.
+    """
+    return not trace.removed.keys() <= {"turn_boundary"}
+
+
+def _report_failure(
+    log: AnswerLog,
+    ended: RunDone,
+    shell: Shell,
+    *,
+    is_admin: bool,
+    model: str,
+    message: str,
+) -> Ending:
+    """Log how a run failed; return its ending with the message to show."""
+    trace = ended.trace
+    error = trace.error
+    # The ids by which OpenAI's support finds an answer. After a safety stop the notice
+    # names a `review_target`.
+    notice = error.notice
+    is_id = _REVIEW_ID.fullmatch(notice.review_target)
+    facts = {
+        "model": model,
+        "HTTP": trace.status,
+        "code": api_word(error.code or ended.ending.code),
+        "type": api_word(error.type),
+        "param": api_word(error.param),
+        "request id": trace.request_id,
+        "response id": trace.response_id,
+        "review target": notice.review_target if is_id else "",
+        "category": api_word(notice.category),
+    }
+    known = ", ".join(f"{name} {fact}" for name, fact in facts.items() if fact)
+    answer = server_message(log, f"{trace.subject} {error.message}")
+    # Without an answer, our own message is all that says why.
+    is_unreachable = ended.ending.kind == "unreachable"
+    cause = ended.ending.message if is_unreachable or not answer else answer
+    ending = advised_ending(ended.ending, shell)
+    if ending.kind == "invalid":
+        log.warn(_NOTHING_SENT.format(ending.message))
+    else:
+        log.warn(f"{ending.kind}: {known}. {cause}")
+    shown = message or ending.message
+    shown = with_error_id(log, shown if is_admin else without_known_keys(shown))
+    if is_admin:
+        shown = f"{shown} {answer}".strip()
+    return ending._replace(message=shown)
+
+
+_REVIEW_ID = re.compile(r"[\w.:-]{1,200}")
+_MAX_SHOWN_TEXT = 500
+_MAX_READ_TEXT = 5000
+
+
+def server_message(log: AnswerLog, text: str) -> str:
+    """Return what the server said, redacted and short, for administrators."""
+    words = redact_beginning(text, _MAX_READ_TEXT, log.redacted_words)
+    shown = words[:_MAX_SHOWN_TEXT]
+    return f"The model's server said: {shown}" if shown else ""
+
+
+def with_error_id(log: AnswerLog, message: str) -> str:
+    """Return a message with the id by which an administrator finds it in the log."""
+    return f"{message} (Error id: {log.run_id})"
 
 
 # --------------------------------------------------------------------------------------
@@ -26066,7 +26200,7 @@ def read_context(context: object) -> list[ContextSource]:
     rows = context if isinstance(context, list) else [context]
     unique_rows: dict[str, object] = {}  # a row that comes twice has one number
     for row in rows:
-        if row is not None:
+        if row:
             unique_rows[json.dumps(row, sort_keys=True, default=str)] = row
     sources: dict[ContextSource, None] = {}  # two rows may say the same
     for number, row in enumerate(unique_rows.values(), 1):
@@ -26078,7 +26212,7 @@ def read_context(context: object) -> list[ContextSource]:
             # Without a known text field all of it is the text; one that is blank says
             # that there is nothing to read.
             has_field = any(isinstance(entry.get(key), str) for key in _TEXT_KEYS)
-            if not text and not has_field and row not in ({}, []):
+            if not text and not has_field:
                 text = json.dumps(row, ensure_ascii=False, default=str)
             source = ContextSource(
                 name=_first_text_field(fields, _NAME_KEYS) or source.name,
@@ -27759,8 +27893,12 @@ def log_metadata(log: AnswerLog, metadata: RunMetadata) -> None:
 
 
 def log_status(log: AnswerLog, line: Status) -> Status:
-    """Log a status line with what the server said; return it without, for people."""
-    log.warn(f"{line.message} {server_message(log, line.reason)}".strip())
+    """Log a status line with what the server said; return it without, for people.
+
+    An administrator is warned of a failure at its end, once; what is sent again may pass.
+    """
+    level: LogLevel = "INFO" if line.is_retry else "WARNING"
+    log.line(level, f"{line.message} {server_message(log, line.reason)}".strip())
     return line._replace(tried=None, reason="")
 
 
@@ -28283,6 +28421,28 @@ async def run_sql(*statements: tuple[str, object]) -> list[Sequence[object]]:
             rows = list(result.all()) if result.returns_rows else []
         await session.commit()
     return rows
+
+
+# --------------------------------------------------------------------------------------
+# owui_host.models
+#
+# The models of Open WebUI, as it lists them.
+# --------------------------------------------------------------------------------------
+
+
+def model_entry(metadata: JsonObject, request: Any) -> JsonObject:
+    """Return the host's entry of the model that answers; empty if it says nothing of one.
+
+    `metadata["model"]` is the first one where a question goes to several models, and the
+    arena where it goes to one of those. Whoever asks chooses both, so what an
+    administrator says of a model is read from its own entry (docs/reference/open-webui.md,
+    "Parameters and switches of a call").
+    """
+    model = as_mapping(metadata.get("model"))
+    chosen = metadata.get("model_id")
+    if not model or request is None or chosen in (None, model.get("id")):
+        return model
+    return as_mapping(request.app.state.MODELS.get(chosen)) or model
 
 
 # --------------------------------------------------------------------------------------
@@ -28863,6 +29023,8 @@ def _is_count(value: object) -> bool:
 
 
 _OVERRIDE_FORMS = {
+    "like": str,
+    "name": str,
     **{
         name: bool
         for name, default in ModelFacts()._asdict().items()
@@ -28872,15 +29034,13 @@ _OVERRIDE_FORMS = {
     "default_effort": str,
     "efforts": ["|".join(REASONING_EFFORTS)],
     "lacks": [str],
-    "like": str,
     "max_input_tokens": _is_count,
     "max_output_tokens": _is_count,
-    "name": str,
     "sampling": "always|with_none|never",
     "shutdown": str,
     "successor": str,
 }
-"""The facts that an entry can have, with the form of each."""
+"""The facts that an entry can have, with the form of each; the usual ones first."""
 
 
 @lru_cache(maxsize=8)
@@ -29970,6 +30130,11 @@ class HostContext(NamedTuple):
     event_emitter: EventEmitter | None
 
     @property
+    def model(self) -> JsonObject:
+        """The host's entry of the model that answers."""
+        return model_entry(self.metadata, self.request)
+
+    @property
     def continues(self) -> bool:
         """Whether the answer has begun and is continued."""
         return bool(self.metadata.get("assistant_message_id"))
@@ -29990,7 +30155,7 @@ before, it replaced the whole chat (docs/reference/open-webui.md, "The chat's ro
 def require_floor() -> None:
     """Raise InvalidRequest if Open WebUI is too old."""
     version = host_name("env", "VERSION")
-    numbers = [int(number) for number in re.findall(r"\d+", str(version))[:3]]
+    numbers = [int(number) for number in re.findall(r"\d+", str(version))]
     if tuple(numbers) < _FLOOR:
         floor = ".".join(str(number) for number in _FLOOR)
         raise InvalidRequest(
@@ -30463,27 +30628,44 @@ def _sent_params(stored: JsonObject) -> dict[str, Any]:
     return params
 
 
-async def without_forbidden_search(
-    metadata: JsonObject, user: JsonObject
-) -> JsonObject:
-    """Return the metadata, without web search if the user may not use it.
+async def without_forbidden_search(host: HostContext) -> JsonObject:
+    """Return the metadata of a call, without web search if the user may not use it.
 
     `features` comes from the client and is not checked by the host for a pipe
     (docs/reference/open-webui.md, "Parameters and switches of a call").
     """
+    metadata = host.metadata
+    user = host.user
     requested = as_mapping(metadata.get("features"))
     if not requested.get("web_search") or user.get("role") == "admin":
         return metadata
     # The model, the server and the user's groups have to allow it.
     config = host_name("models.config", "Config")
     has_permission = host_name("utils.access_control", "has_permission")
-    meta = value_at(metadata, "model", "info", "meta", "capabilities")
+    meta = value_at(host.model, "info", "meta", "capabilities")
     may_search = as_mapping(meta).get("web_search", True)
     if may_search and await config.get("web.search.enable", False):
         rights = await config.get("user.permissions", {})
         if await has_permission(user.get("id"), "features.web_search", rights):
             return metadata
     return {**metadata, "features": {**requested, "web_search": False}}
+
+
+async def is_in_others_chat(host: HostContext) -> bool:
+    """Say whether an administrator asks in a chat of somebody else.
+
+    Its owner lets them continue it (Open WebUI 0.12), and reads the answer.
+    """
+    chat_id = as_text(host.metadata.get("chat_id"))
+    if not chat_id or host.user.get("role") != "admin":
+        return False
+    chats = host_name("models.chats", "Chats")
+    if await chats.is_chat_owner(chat_id, as_text(host.user.get("id"))):
+        return False
+    with suppress(Exception):  # a database that is away does not say whose it is
+        # A temporary chat and a channel have no row at all.
+        return await chats.get_chat_title_by_id(chat_id) is not None
+    return True
 
 
 async def make_native(model_id: str) -> bool:
@@ -30839,16 +31021,20 @@ def read_caller(
     metadata: JsonObject,
     task: str | None,
     tools: Collection[str] = (),
+    answering: JsonObject | None = None,
 ) -> Caller:
     """Return the caller from what the host passes to `pipe()`.
 
     Another function in a chat that offers others than the chat's `tools` is a program:
-    it has to get their calls (Haervwe's planner passes the chat's metadata on).
+    it has to get their calls (Haervwe's planner passes the chat's metadata on). The
+    `answering` model is the one that the host itself asks: of its chats, clients choose
+    the tools, and the host would run the calls of a program without TOOL_APPROVAL.
     """
     name = str(task or "")
     host_model = str(body.get("model") or "")
     is_for_program = is_program(name)
-    if not name and not is_chats_model(host_model, metadata):
+    model = as_mapping(metadata.get("model")) if answering is None else answering
+    if not name and model and not _is_model(host_model, model):
         for tool in content_parts(body.get("tools")):
             own = as_text(as_mapping(tool.get("function") or tool).get("name"))
             is_for_program = is_for_program or bool(own and own not in tools)
@@ -30872,9 +31058,13 @@ def is_chats_model(host_model: str, metadata: JsonObject) -> bool:
     In a chat with several models the metadata name the first (main.py:1831 of 0.12.4).
     """
     model = as_mapping(metadata.get("model"))
-    base = value_at(model, "info", "base_model_id")
     chosen = metadata.get("selected_model_id")  # of an arena
-    return not model or host_model in (model.get("id"), base, chosen)
+    return not model or host_model == chosen or _is_model(host_model, model)
+
+
+def _is_model(host_model: str, model: JsonObject) -> bool:
+    """Say whether the host's entry is that of the model, or of one made of it."""
+    return host_model in (model.get("id"), value_at(model, "info", "base_model_id"))
 
 
 _MAX_REASONS = 50
@@ -31531,6 +31721,20 @@ _TOO_LARGE = (
 )
 
 
+async def attached_file(file: Attachment, user: HostUser | None) -> StoredFile | None:
+    """Return a file of a message that `user` may read, and whoever named it there.
+
+    In a chat that others continue (Open WebUI 0.12), the others name files in their
+    messages. What the answer tells of one is theirs to read, so a file of the owner that
+    they may not read is not sent with the owner's next question.
+    """
+    stored = await readable_file(file.file_id, user)
+    if stored is None or user is None or file.named_by in ("", user.id):
+        return stored
+    author = await user_model(file.named_by)
+    return stored if await readable_file(file.file_id, author) else None
+
+
 async def add_documents(
     parts: Sequence[ChatPart], user: HostUser | None, wanted: str
 ) -> list[ChatPart]:
@@ -31608,7 +31812,7 @@ async def _read_document(
     """
     if file.is_image:
         return None, 0
-    stored = await readable_file(file.file_id, user)
+    stored = await attached_file(file, user)
     name = file.name
     declared = file.content_type
     if stored:
@@ -31713,7 +31917,7 @@ def image_hint(call: Call, model: ResolvedModel) -> str:
     """
     if not call.caller.is_open_webui or call.valves.ENABLE_IMAGE_GENERATION:
         return ""
-    filters = value_at(call.host.metadata, "model", "info", "meta", "filterIds")
+    filters = value_at(call.host.model, "info", "meta", "filterIds")
     if _IMAGE_SWITCH not in as_list(filters):
         return ""
     return _IMAGE_HINT if _may_draw(call, model) else ""
@@ -31801,7 +32005,7 @@ async def choose_python_files(
         for attachment in message.attachments:
             attached.setdefault(attachment.file_id, attachment)
     for file_id, attachment in attached.items():
-        stored = await readable_file(file_id, user)
+        stored = await attached_file(attachment, user)
         if stored is None:
             # An image the host itself puts into the message, or says that it is gone.
             if file_id in asked and not attachment.is_image:
@@ -33548,7 +33752,7 @@ class HostTools:
         )
         sources: list[dict[str, Any]] = []
         # A model's settings can forbid citations.
-        capabilities = value_at(host.metadata, "model", "info", "meta", "capabilities")
+        capabilities = value_at(host.model, "info", "meta", "capabilities")
         may_cite = value_at(capabilities, "citations") is not False
         # That of a server may have such a name, and thousands of rows.
         if text and name in _CITED and host.is_builtin(name) and may_cite:
@@ -33851,6 +34055,8 @@ def _attach_stored(call: Call, rows: JsonObject, chat: Chat, *, is_own: bool) ->
             parts[index] = user._replace(stored=None)
     parts = mark_old_answers(parts, rows)
     parts = without_commands(parts)
+    # Knowledge of the model that answers is among its files.
+    metadata = {**metadata, "model": call.host.model}
     return chat._replace(parts=attach_files(parts, rows, metadata))
 
 
@@ -34286,6 +34492,7 @@ def report_end(
         ended._replace(ending=ending),
         call.config.shell,
         is_admin=call.caller.reads_reasons,
+        model=prepared.request.model,
         message=message,
     )
     if not call.config.expert.prompt_cache_diagnostics:
@@ -34338,7 +34545,7 @@ def _usage_note(prepared: Prepared, ended: RunDone) -> str:
     Only administrators can do something about it, and read it once in a chat.
     """
     call = prepared.call
-    if not call.caller.is_admin:
+    if not call.caller.reads_reasons:
         return ""
     request = prepared.request
     usage = ended.usage
@@ -34380,6 +34587,8 @@ def work_of(prepared: Prepared, ended: RunDone, spending: Spending) -> RunMetada
 
 def shown_to_user(call: Call, took: RunMetadata) -> RunMetadata:
     """Return what the user is shown of what a run took."""
+    if call.caller.is_in_others_chat and "SHOW_COST" in call.config.replaced:
+        return took._replace(cost=None)  # the owner of the chat reads what users read
     return took if call.valves.SHOW_COST else took._replace(cost=None)
 
 
@@ -34463,7 +34672,7 @@ _OLD_NAMES = "`/check` explains stored valves without effect: {}."
 def _is_first_notice(call: Call, notice: str) -> bool:
     """Log a notice once; say whether to show it, once, to an administrator."""
     call.warn_once(notice)
-    return call.caller.is_admin and call.memory.first_time(f"chat: {notice}")
+    return call.caller.reads_reasons and call.memory.first_time(f"chat: {notice}")
 
 
 def refusal_notice(call: Call) -> str:
@@ -34535,16 +34744,16 @@ async def notices_of(prepared: Prepared) -> list[str]:
         notices += call.account.limits.notices()
     notices.append(retirement)
     notices += prepared.notices
-    if call.account:
+    if call.account and call.caller.reads_reasons:
         notices += call.account.limits.complaints()
     # Errors in valves: administrators see them at every answer, no one else does. An
     # unreadable rule for approvals is the worst; `Config.problems` begins with it.
     errors = (*call.config.problems, *servers.problems)
     for error in errors:
         call.log.warn(error)
-    if call.caller.is_admin:
-        notices += map(hide_keys, reversed(errors))
-    return [notice for notice in notices if notice]
+    if call.caller.reads_reasons:
+        notices += reversed(errors)
+    return [hide_keys(notice) for notice in notices if notice]
 
 
 # --------------------------------------------------------------------------------------
@@ -35572,8 +35781,6 @@ class _Answer:
         """
         if self._thoughts:
             ended = self._thoughts.shown_end(ended)
-        if self._prepared.call.caller.is_open_webui:
-            return ended
         named = map(self._prepared.tool_names.with_own_name, ended.output)
         return ended._replace(output=tuple(named))
 
@@ -35616,9 +35823,10 @@ class Finding(NamedTuple):
         Without a font for emoji the marks look alike, so what is not fine says so.
         """
         mark = _MARKS[self.severity]
+        text = hide_keys(self.text)  # the chat stores it
         if not self.severity:
-            return f"- {mark} **{self.title}**: {self.text}"
-        return f"- {mark} **{self.severity}: {self.title}.** {self.text}"
+            return f"- {mark} **{self.title}**: {text}"
+        return f"- {mark} **{self.severity}: {self.title}.** {text}"
 
 
 def assess(title: str, works: str, problem: str, advice: str = "") -> Finding:
@@ -35921,7 +36129,8 @@ def unanswered_lines(
 
     async def findings() -> AsyncGenerator[Finding, None]:
         reason = error_message(error, PIPE_SHELL)
-        problems = dict.fromkeys([reason, *valve_problems(config)])
+        # The reason is one of the problems, and has no key in it.
+        problems = dict.fromkeys([reason, *map(hide_keys, valve_problems(config))])
         for finding in valve_findings([*problems]):
             yield finding
         yield Finding("The other checks", _NOT_SENT, "Warning")
@@ -36153,15 +36362,28 @@ class Pipe:
         """
         user = __user__ or {}
         metadata = __metadata__ or {}
+        tools = __tools__ or {}
+        host = HostContext(
+            tools=tools,
+            request=__request__,
+            user=user,
+            metadata=metadata,
+            event_call=__event_call__,
+            event_emitter=__event_emitter__,
+        )
         permitted: JsonObject = metadata
+        answering: JsonObject | None = None
+        is_guest = False
         fault: Exception | None = None
         try:
-            permitted = await without_forbidden_search(metadata, user)
+            answering = host.model
+            permitted = await without_forbidden_search(host)
+            is_guest = await is_in_others_chat(host)
         except Exception as error:  # the host would show the database's own words
             fault = error
         config = read_config(self.valves, user, permitted, body)
-        tools = __tools__ or {}
-        caller = read_caller(body, user, metadata, __task__, tools)
+        caller = read_caller(body, user, metadata, __task__, tools, answering)
+        caller = caller._replace(is_in_others_chat=is_guest)
         if caller.reads_older_calls:
             body = with_todays_tools(body)
         call = ArrivedCall(
@@ -36175,14 +36397,7 @@ class Pipe:
                 new_ulid()[-10:],
                 keeps_all=config.shows_log,
             ),
-            host=HostContext(
-                tools=tools,
-                request=__request__,
-                user=user,
-                metadata=metadata,
-                event_call=__event_call__,
-                event_emitter=__event_emitter__,
-            ),
+            host=host,
         )
         if permitted is not metadata:
             call.note_left_out({"web_search": "no permission for web search"})
@@ -36239,7 +36454,9 @@ class Pipe:
         except Exception as error:
             await stored.close()
             metadata = report_refusal(call, error)
-            message = report_exception(call.log, error, PIPE_SHELL)
+            message = report_exception(
+                call.log, error, PIPE_SHELL, is_admin=caller.reads_reasons
+            )
             has_waited = False
             client = view if isinstance(view, ChunkRenderer) else None
             for chunk in failure_chunks(caller, message, error, metadata, client):
@@ -36271,7 +36488,9 @@ class Pipe:
             ended = await _watch(events, view, emit)
         except Exception as error:
             metadata = report_refusal(call, error)
-            message = report_exception(call.log, error, PIPE_SHELL)
+            message = report_exception(
+                call.log, error, PIPE_SHELL, is_admin=caller.reads_reasons
+            )
             if metadata and emit:
                 await emit(metadata_chunk(metadata)["event"])
             result = whole_failure(caller, message, error, metadata)
@@ -36307,7 +36526,7 @@ class Pipe:
             if is_usable_text(call.caller.task, ended.ending):
                 text = completion_text(ended)
         except Exception as error:
-            report_exception(call.log, error, PIPE_SHELL)
+            report_exception(call.log, error, PIPE_SHELL, is_admin=False, is_task=True)
         return task_result(text, call.caller.host_model)
 
     async def _task_events(self, call: Call) -> AsyncGenerator[AnswerEvent, None]:

@@ -1,7 +1,7 @@
 """
 title: Python at OpenAI
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Runs Python at OpenAI; Code Interpreter runs it in the browser or Jupyter.

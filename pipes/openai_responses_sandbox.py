@@ -1,7 +1,7 @@
 """
 title: Sandbox
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model run Python and shell commands, and keep files, in a sandbox.
@@ -68,10 +68,17 @@ from secrets import token_hex
 from subprocess import DEVNULL, PIPE, Popen
 from threading import Lock, Thread
 from types import MappingProxyType
-from typing import Any, Generic, IO, Literal, NamedTuple, Protocol, TypeVar
+from typing import Annotated, Any, Generic, IO, Literal, NamedTuple, Protocol, TypeVar
 from zipfile import BadZipFile, ZipFile
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+    ValidationError,
+)
 
 # --------------------------------------------------------------------------------------
 # openai_responses.json_input
@@ -1555,6 +1562,15 @@ def json_mistake(text: str) -> str:
 _PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
 
 
+_LISTED_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
+"""Both forms of the list that is shown with an unknown key."""
+
+
+def without_known_keys(message: str) -> str:
+    """Return a message for those who cannot correct a valve, without the list of its keys."""
+    return _LISTED_KEYS.sub("", message)
+
+
 def unknown_key(key: str, known: Iterable[str]) -> str:
     """Return the message about a key that an entry cannot have.
 
@@ -2102,7 +2118,13 @@ class BubblewrapBackend:
                 group=user,
                 extra_groups=None if user is None else [],
             )
-            await _let_others_first(process)
+            try:
+                await _let_others_first(process)
+            except BaseException:  # nobody else knows it yet
+                process.kill_group()
+                process.close()
+                await process.wait()
+                raise
             return _BubblewrapProcess(process, os.dup(info_pipe))
 
     def _options(self, limits: SandboxLimits) -> Iterator[str]:
@@ -2188,7 +2210,8 @@ def _interpreter_options(prefix: Path) -> Iterator[str]:
                 yield from ("--ro-bind", str(path), str(path))
 
 
-_SHARE_TRIES = 3
+_SHARE_TRIES = 30
+"""With three, the last of four runs that began at once kept the whole share."""
 _SHARE_PAUSE_SECONDS = 0.1
 
 
@@ -2290,6 +2313,7 @@ _REFUSED_CALLS = {
     "process_vm_writev": (311, 271),
     "bpf": (321, 280),
     "pidfd_getfd": (438, 438),
+    "process_madvise": (440, 440),  # MADV_PAGEOUT, of itself, too
 }
 """The numbers of the calls that are refused, one of each machine in `_ARCHITECTURES`."""
 
@@ -2305,8 +2329,10 @@ _REFUSED_ARGUMENTS = {
     # RLIMIT_CORE, which `_dropping_crashes` has set.
     "setrlimit": ((160, 164), 0, ((_WHOLE_WORD, 4),)),
     "prlimit64": ((302, 261), 1, ((_WHOLE_WORD, 4),)),
-    # POSIX_FADV_DONTNEED, RWF_DONTCACHE: the next read of a file is one of the disk.
+    # POSIX_FADV_DONTNEED, MADV_PAGEOUT, RWF_DONTCACHE: the next read of a file is one of
+    # the disk.
     "fadvise64": ((221, 223), 3, ((_WHOLE_WORD, 4),)),
+    "madvise": ((28, 233), 2, ((_WHOLE_WORD, 21),)),
     "preadv2": ((327, 286), 5, ((0x80, 0x80),)),
 }
 """Calls that are refused with certain values: the numbers, which argument, and its bits
@@ -4388,7 +4414,7 @@ class SandboxOptions(BaseModel):
         le=1024,
         description="Space for the files of one chat, 1 to 1024.",
     )
-    wheels: str = Field(
+    wheels: Annotated[str, StringConstraints(strip_whitespace=True)] = Field(
         default="",
         description="Folder of wheels whose packages can be imported.",
     )
@@ -5233,7 +5259,7 @@ def _make_sandbox(text: str, shared: WorkspacePool) -> SandboxTools:
     return SandboxTools(
         StoredWorkspaces(data_folder() / _FOLDER, limits, shared),
         build_sandbox_limits(options, SandboxLimits().output),
-        options.wheels.strip(),
+        options.wheels,
         _LOG.warning,
         _list_bubblewraps,
         private_paths(),

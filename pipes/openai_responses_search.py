@@ -1,7 +1,7 @@
 """
 title: Search with OpenAI
 author: The authors of OpenAI Responses Manifold
-version: 1.11.0
+version: 1.12.0
 required_open_webui_version: 0.11.4
 license: MIT
 description: Lets the model search the web at OpenAI, with its sources in the answer.
