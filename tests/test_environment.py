@@ -134,9 +134,7 @@ def test_chosen_tests_need_what_their_marks_say(tmp_path: Path) -> None:
     assert needed == ["Open WebUI 0.12.4", "postgresql", "redis-server"]
 
 
-def test_every_need_has_its_mark(
-    pytestconfig: pytest.Config, request: pytest.FixtureRequest
-) -> None:
+def test_every_need_has_its_mark(pytestconfig: pytest.Config) -> None:
     """A misspelled mark would never be asked for; a test without its own is refused."""
     declared = [line.split(":")[0] for line in pytestconfig.getini("markers")]
 

@@ -13,7 +13,7 @@ from owui_administration.usage_table import UsageRow, UsageTable
 from shells.administration import NO_PURCHASES, UNKNOWN_CALL, CallFacts, Purchases
 from stand_in.usage_database import UsageDatabase
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("database")]
 
 Json = dict[str, Any]
 TODAY = date(2026, 11, 28)
@@ -73,7 +73,7 @@ def day_ago(days: int) -> str:
     return (TODAY - timedelta(days)).isoformat()
 
 
-async def test_it_begins_with_a_picture(database: UsageDatabase) -> None:
+async def test_it_begins_with_a_picture() -> None:
     rows = (ROW, ROW._replace(user_id="user-2", money=3_000_000))
     own = await told("/usage", MEMBER, rows=rows)
     of_all = await told("/usage", rows=())
@@ -103,7 +103,7 @@ async def test_a_picture_fetches_nothing(database: UsageDatabase) -> None:
     assert text.count("```") == 4
 
 
-async def test_names_in_pictures_are_short(database: UsageDatabase) -> None:
+async def test_names_in_pictures_are_short() -> None:
     """Sixty characters; whoever signs up writes an address."""
     rows = tuple(
         ROW._replace(user_id=f"{n}{'u' * 59}v", model=f"{n}{'m' * 59}v") for n in "12"
@@ -120,9 +120,7 @@ async def test_names_in_pictures_are_short(database: UsageDatabase) -> None:
     ("money", "shown"),
     [(0, "$0.00"), (9_999, "$0.0100"), (10_000, "$0.01"), (1_234_560_000, "$1,234.56")],
 )
-async def test_small_amounts_have_more_digits(
-    database: UsageDatabase, money: int, shown: str
-) -> None:
+async def test_small_amounts_have_more_digits(money: int, shown: str) -> None:
     text = await told("/usage", MEMBER, rows=(ROW._replace(money=money),))
 
     assert f"**{shown}** for 10 requests" in text
@@ -136,12 +134,12 @@ async def test_small_amounts_have_more_digits(
         ("365d", "29 November 2025 to 28 November 2026 (UTC)"),
     ],
 )
-async def test_days_are_named(database: UsageDatabase, words: str, span: str) -> None:
+async def test_days_are_named(words: str, span: str) -> None:
     assert f"\nYou, {span}.\n" in await told(f"/usage {words}", MEMBER)
     assert f"\nAll users, {span}.\n" in await told(f"/usage {words}")
 
 
-async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
+async def test_nothing_is_drawn_of_nothing() -> None:
     empty = await told("/usage")
     free = await told("/usage", rows=(ROW._replace(money=0),))
 
@@ -151,7 +149,7 @@ async def test_nothing_is_drawn_of_nothing(database: UsageDatabase) -> None:
     assert "**$0.00** for 10 requests" in free
 
 
-async def test_programs_get_no_picture(database: UsageDatabase) -> None:
+async def test_programs_get_no_picture() -> None:
     rows = (ROW, ROW._replace(user_id="user-2"))
     text = await told("/usage", rows=rows, program=True)
 
@@ -166,7 +164,7 @@ async def test_programs_get_no_picture(database: UsageDatabase) -> None:
     assert "| user-1, gpt-5.2 | 2.0000 | 10 | 1,000 | 400 | 100 |" in text
 
 
-async def test_what_the_cache_saved(database: UsageDatabase) -> None:
+async def test_what_the_cache_saved() -> None:
     bought = Purchases(itemized=10, itemized_money=2_000_000, saved=1_500_000)
     text = await told("/usage", MEMBER, rows=(ROW,), bought=bought)
 
@@ -181,7 +179,7 @@ async def test_what_the_cache_saved(database: UsageDatabase) -> None:
     assert line["data"]["values"].splitlines()[-2:] == ["29,3.5", "30,3.5"]
 
 
-async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> None:
+async def test_a_cache_can_cost_more_than_it_saves() -> None:
     """Writing costs more than input; what is not itemized is told.
 
     Some gateways leave what was cached out of the input.
@@ -217,7 +215,7 @@ async def test_a_cache_can_cost_more_than_it_saves(database: UsageDatabase) -> N
     ],
 )
 async def test_a_share_that_falls_is_told(
-    database: UsageDatabase, shares: tuple[int, ...], told_of: str
+    shares: tuple[int, ...], told_of: str
 ) -> None:
     """From one week to the next by more than a third."""
     rows = tuple(
@@ -241,7 +239,7 @@ async def test_a_share_that_falls_is_told(
     [(19, 1000, False), (20, 1000, True), (20, 0, False)],
 )
 async def test_few_requests_say_nothing_of_the_cache(
-    database: UsageDatabase, requests: int, read: int, *, is_told: bool
+    requests: int, read: int, *, is_told: bool
 ) -> None:
     """One long question is no trend."""
     rows = tuple(
@@ -253,7 +251,7 @@ async def test_few_requests_say_nothing_of_the_cache(
     assert ("docs/history.md" in text) is is_told
 
 
-async def test_what_the_money_bought(database: UsageDatabase) -> None:
+async def test_what_the_money_bought() -> None:
     bought = Purchases(
         itemized=9,
         itemized_money=1_900_000,
@@ -290,7 +288,7 @@ async def test_what_the_money_bought(database: UsageDatabase) -> None:
     ]
 
 
-async def test_words_that_it_does_not_know(database: UsageDatabase) -> None:
+async def test_words_that_it_does_not_know() -> None:
     text = await told("/usage last month")
 
     assert "does not know the word “last”" in text
@@ -318,14 +316,14 @@ async def test_words_are_read_as_a_phone_writes_them(
 
 
 @pytest.mark.parametrize("word", ["0d", "1000d", "x" * 10_000, "<b>"])
-async def test_a_word_is_told_briefly(database: UsageDatabase, word: str) -> None:
+async def test_a_word_is_told_briefly(word: str) -> None:
     text = await told(f"/usage {word}")
     assert "does not know" in text
     assert len(text) < 600
     assert "<" not in text
 
 
-async def test_one_user(database: UsageDatabase) -> None:
+async def test_one_user() -> None:
     """Administrators name an address; others may name their own alone."""
     rows = (ROW, ROW._replace(user_id="u-1", model="gpt-6-luna"))
     named = await told("/usage Ann@example.com", rows=rows)
@@ -366,7 +364,7 @@ async def test_csv_is_a_file(database: UsageDatabase) -> None:
     assert text.splitlines()[1].startswith('"2026-11-28","gpt-5.2","2.0000"')
 
 
-async def test_csv_that_the_host_does_not_store(database: UsageDatabase) -> None:
+async def test_csv_that_the_host_does_not_store() -> None:
     refused = await told("/usage csv", files=Files(full=True), rows=(ROW,))
     program = await told("/usage csv", program=True)
     own = await told("/usage csv", MEMBER, program=True)
@@ -424,7 +422,7 @@ async def test_a_year_of_many_users(database: UsageDatabase) -> None:
     assert len(table.splitlines()) == 2 + 100
 
 
-async def test_csv_in_a_chat_has_a_limit(database: UsageDatabase) -> None:
+async def test_csv_in_a_chat_has_a_limit() -> None:
     rows = tuple(ROW._replace(model=f"m-{number}") for number in range(5001))
     program = await told("/usage csv", rows=rows, program=True)
     files = Files()

@@ -182,9 +182,7 @@ async def test_another_function_gets_the_calls_of_its_tools(
     assert desk.bodies[0]["tools"]
 
 
-async def test_host_without_responses_gets_what_others_get(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_host_without_responses_gets_what_others_get(desk: Desk) -> None:
     """Chunks and a dict, which every server of functions takes."""
     desk.host.provide("functions")
 

@@ -281,7 +281,7 @@ async def test_calls_of_one_chat_take_turns(chat: Chat) -> None:
     assert sorted((await chat.run("import os\nos.listdir()")).result) == list("0123")
 
 
-async def test_lost_folder_is_no_exception(tmp_path: Path) -> None:
+async def test_lost_folder_is_no_exception() -> None:
     """Somebody may tidy up the folder for temporary files, or fill the disk."""
     async with sandboxed() as chat:
         ran = await chat.run("open('a', 'w').write('x')")

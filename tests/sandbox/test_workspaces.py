@@ -98,7 +98,7 @@ def folders(folder: Path) -> int:
     return sum(path.is_dir() for path in folder.glob("*/*"))
 
 
-def test_idle_workspaces_are_forgotten(folder: Path) -> None:
+def test_idle_workspaces_are_forgotten() -> None:
     async def scene(workspaces: WorkspacePool) -> None:
         await keep(workspaces, "a", b"a")
         await keep(workspaces, "b", b"b")

@@ -171,9 +171,7 @@ def test_secret_that_cannot_be_sealed_is_dropped(
         reveal_secret(seal_secret(SECRET), "API_KEY")
 
 
-def test_the_values_of_an_object_are_sealed_one_by_one(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_the_values_of_an_object_are_sealed_one_by_one() -> None:
     """The names of headers stay legible, references stay what they are."""
     typed = json.dumps({"X-Key": SECRET, "X-Team": "env:TEAM", "n": 1})
     shown = seal_values(f"\N{NO-BREAK SPACE}{typed}")  # as pages are copied

@@ -21,10 +21,9 @@ from owui_manifold.prepare.chat import build_chat_request
 from owui_manifold.prepare.request import Prepared
 from owui_manifold.present.report import report_end, report_request
 from runs.sample import call, message, output
-from stand_in.host import StandInHost
 from strategies.parameters import StrategyParameters
 
-pytestmark = pytest.mark.asyncio
+pytestmark = [pytest.mark.asyncio, pytest.mark.usefixtures("host")]
 
 Json = dict[str, Any]
 
@@ -56,7 +55,7 @@ def lines_of(prepared: Prepared) -> list[tuple[str, str]]:
     return [(level, text) for level, text in pairs]
 
 
-async def test_request_is_logged_as_counts(host: StandInHost) -> None:
+async def test_request_is_logged_as_counts() -> None:
     prepared = await job_of()
 
     report_request(prepared)
@@ -70,7 +69,7 @@ async def test_request_is_logged_as_counts(host: StandInHost) -> None:
     ]
 
 
-async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
+async def test_omitted_settings_are_logged_by_name() -> None:
     body = chat(DIARY, temperature=1, seed=4711, max_tokens=100, file_input="pdf")
     own = UserValves(VERBOSITY="low", REASONING_EFFORT="minimal")
     prepared = await build_chat_request(
@@ -90,7 +89,7 @@ async def test_omitted_settings_are_logged_by_name(host: StandInHost) -> None:
     ]
 
 
-async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> None:
+async def test_completed_answer_is_logged_and_unchanged() -> None:
     prepared = await job_of()
     ended = RunDone(COMPLETED, Usage(10, 5, 15), output=SAID, trace=Trace("req_1"))
 
@@ -98,9 +97,7 @@ async def test_completed_answer_is_logged_and_unchanged(host: StandInHost) -> No
     assert lines_of(prepared) == [("DEBUG", "completed, 15 tokens, request id req_1")]
 
 
-async def test_share_of_the_window_is_that_of_the_last_response(
-    host: StandInHost,
-) -> None:
+async def test_share_of_the_window_is_that_of_the_last_response() -> None:
     """Of a chat whose model is known; the sum of all rounds says nothing."""
     prepared = await job_of()
     window = prepared.call.model.facts.max_input_tokens or 0
@@ -112,7 +109,7 @@ async def test_share_of_the_window_is_that_of_the_last_response(
     assert report.window_share in (74, 75)
 
 
-async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> None:
+async def test_many_tools_explain_a_large_first_number() -> None:
     wide: dict[str, object] = {"parameters": {}, "description": "w" * 2000}
     names = [f"get_{number}" for number in range(28)]
     tools = [{"type": "function", "function": {**wide, "name": n}} for n in names]
@@ -171,7 +168,7 @@ async def test_many_tools_explain_a_large_first_number(host: StandInHost) -> Non
     [({"prefix_mismatch": 2, "turn_boundary": 1}, True), ({"turn_boundary": 3}, False)],
 )
 async def test_reasoning_that_the_api_left_out_is_counted(
-    removed: dict[str, int], is_counted: bool, host: StandInHost
+    removed: dict[str, int], is_counted: bool
 ) -> None:
     """That past turns leave may be what was asked for."""
     prepared = await job_of()
@@ -186,7 +183,7 @@ async def test_reasoning_that_the_api_left_out_is_counted(
     [(False, ""), (True, f" The model's server said: {DIARY}, key [redacted]")],
 )
 async def test_failure_gets_its_id_in_the_message_and_in_the_log(
-    is_admin: bool, words: str, host: StandInHost, caplog: pytest.LogCaptureFixture
+    is_admin: bool, words: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     """The server's words may quote what is set for everybody."""
     prepared = await job_of(is_admin)
@@ -203,7 +200,7 @@ async def test_failure_gets_its_id_in_the_message_and_in_the_log(
     )
 
 
-async def test_outputs_of_a_clients_tools_are_tools_that_ran(host: StandInHost) -> None:
+async def test_outputs_of_a_clients_tools_are_tools_that_ran() -> None:
     """Only if they are what the model answers: then it may have nothing to add."""
     prepared = await job_of()
     ran = (call("1"), output("1"))
@@ -251,7 +248,7 @@ BY_OPENAI = "by OpenAI's prices"
     ],
 )
 async def test_who_says_what_an_answer_costs(
-    ended: RunDone, given: Json, dollars: float | None, source: str, host: StandInHost
+    ended: RunDone, given: Json, dollars: float | None, source: str
 ) -> None:
     """The administrator, then the server, then the catalog; the log names the source."""
     valves = Valves.model_validate({"API_KEY": KEY, "SHOW_COST": True, **given})
@@ -266,7 +263,7 @@ async def test_who_says_what_an_answer_costs(
     assert all(line.endswith(source) for line in lines)
 
 
-async def test_cost_that_is_not_shown_is_in_the_log(host: StandInHost) -> None:
+async def test_cost_that_is_not_shown_is_in_the_log() -> None:
     asked = call_of(chat("Hi"), Valves(API_KEY=KEY))
 
     report, _ = end_of(await build_chat_request(asked), ENDED)
@@ -277,7 +274,7 @@ async def test_cost_that_is_not_shown_is_in_the_log(host: StandInHost) -> None:
 
 @pytest.mark.parametrize("shows", [True, False])
 async def test_metadata_of_an_agent_hides_the_cost_where_it_is_hidden(
-    shows: bool, host: StandInHost
+    shows: bool,
 ) -> None:
     """The log has it all the same."""
     valves = Valves(API_KEY=KEY, SHOW_COST=shows)
