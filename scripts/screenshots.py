@@ -286,6 +286,7 @@ async def show_agent(studio: Studio, simulator: Simulator) -> None:
     values = {
         "BASE_URL": simulator.base_url,
         "API_KEY": simulator.api_key,
+        "COMPATIBILITY": "openai",  # the simulator stands for OpenAI
     }
     async with PipelinesServer(port=PIPELINES_PORT) as server:
         await install_pipeline(server, {})
