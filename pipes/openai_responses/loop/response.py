@@ -346,7 +346,8 @@ class ResponseState:
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
+        events = self._end_open("completed", has_snapshot=True)
+        return self._repeated_messages.show([*events, ResponseDone()])
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.

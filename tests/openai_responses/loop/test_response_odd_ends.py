@@ -845,6 +845,22 @@ def test_answer_that_ends_with_an_image_is_whole_at_the_mark_of_the_end() -> Non
 
 
 @pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Hello", ["1 hidden message"]),
+        ("Hel", ["1 started message", "1 text 0: Hel", "1 ended message"]),
+    ],
+)
+def test_message_that_may_repeat_another_is_known_at_the_mark_of_the_end(
+    said: str, shown: list[str]
+) -> None:
+    """Its text has ended, but it has not."""
+    state, _ = fed(*HELLO, *wire.message(said, at=1)[:4])
+    state.feed(EndMark())
+    assert log_of(state.close()) == [*shown, "turn ended"]
+
+
+@pytest.mark.parametrize(
     "came",
     [
         pytest.param(CALL, id="a call of a response that was given up"),
