@@ -648,9 +648,10 @@ class ResponseState:
         for other, grown in self._open.items():
             if other == position or not is_call(self._items[other]):
                 continue
-            if not rest.startswith(grown.whole):
+            own_length = grown.begins(rest)
+            if own_length is None:
                 return call
-            rest = rest.removeprefix(grown.whole)
+            rest = rest[own_length:]
         if parse_json_object(rest) is None:
             return call
         if position in self._open:  # more came of it, too, which would count as longer

@@ -1043,6 +1043,17 @@ def test_calls_whose_ends_are_no_objects_take_linear_work() -> None:
     assert work_of(400) < 2.5 * work_of(200)
 
 
+def test_end_of_a_call_joins_nothing_of_another() -> None:
+    """The other may be long, and the call may end again and again."""
+    state = ResponseState()
+    for at in range(2):
+        state.feed(ItemAdded(at, wire.call_item("look", "", at=at)))
+    state.feed(TextDelta(0, "arguments", 0, "{", "fc_0"))
+    ended = ItemDone(1, wire.call_item("look", "x", at=1))
+    state.feed(ended)
+    assert count_joins(lambda: state.feed(ended)) == 0
+
+
 def test_message_that_grows_with_each_end_is_shown_a_few_times() -> None:
     """Each time it is whole, with all that is stored in front of it."""
     growing = [wire.message_item("", "Hello"[:length]) for length in range(6)] + [
