@@ -375,9 +375,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                     url = as_text(_input_part(row, detail).get("image_url"))
                     if url[:11].lower() == "data:image/":
                         yield AssistantImage(url)
-            for drawn in _DRAWN_IN_TEXT.finditer(text):
-                yield AssistantImage(drawn[2])
-            text = _DRAWN_IN_TEXT.sub(r"\1", text)
+            if not text.startswith(_SPOKEN):  # there, the page shows none
+                yield from map(AssistantImage, _drawn_in(text))
+                text = without_drawn(text)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -420,6 +420,16 @@ _DRAWN_IN_TEXT = re.compile(
 """An image in the Markdown of an answer, as servers of models that draw write it. Open
 WebUI stores it like that by default (env.py:1069), and with its setting takes out those
 that are as long (utils/files.py:128): no model writes so much base64 itself."""
+
+
+def without_drawn(text: str) -> str:
+    """Return the text of an answer without the images that are written in it."""
+    return _DRAWN_IN_TEXT.sub(r"\1", text)
+
+
+def _drawn_in(text: str) -> list[str]:
+    """Return the addresses of these images."""
+    return [drawn[2] for drawn in _DRAWN_IN_TEXT.finditer(text)]
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -701,12 +711,15 @@ def without_unseen_words(
         if row.get("role") == "assistant":
             output = row.get("output")
             is_shown = not output or any(map(host_text, content_parts(output)))
-            (shown if is_shown else unseen).add(_plain_text(row.get("content")))
+            text = _plain_text(row.get("content"))
+            parts_of_text = (without_drawn(text), *_drawn_in(text))
+            (shown if is_shown else unseen).update(parts_of_text)
     unseen -= {*shown, ""}
     return [
         part
         for part in parts
         if not (isinstance(part, AssistantText) and part.text in unseen)
+        and not (isinstance(part, AssistantImage) and part.url in unseen)
     ]
 
 

@@ -275,10 +275,13 @@ def test_images_of_an_answer_are_in_front_of_its_text(place: str) -> None:
     assert parse_messages([message])[1] == parts
 
 
+PICTURE_IN_TEXT = f"data:image/png;base64,{'iVBORw0KGgo' * 100}="
+
+
 @pytest.mark.parametrize("kind", ["png", "jpeg", "webp"])
 def test_image_that_an_answer_has_in_its_text_is_seen_and_not_read(kind: str) -> None:
     """As words, one picture of a gateway would fill the model's window."""
-    url = f"data:image/{kind};base64,{'iVBORw0KGgo' * 100}="
+    url = PICTURE_IN_TEXT.replace("png", kind)
     text = f"Here:\n\n![a fox]({url})\n\nAnd ![]({url})![a fox](https://e.com/a.png)"
 
     parts = [
@@ -714,6 +717,21 @@ def test_text_beside_an_output_is_not_read(
     parts = parse_messages([*answers, HEADLESS])[1]
 
     assert without_unseen_words(parts, rows, metadata) == parts[not is_read :]
+
+
+def test_image_in_a_text_beside_an_output_is_not_seen() -> None:
+    """Nor is the text read that is left without it."""
+    drawn = f"![]({PICTURE_IN_TEXT})"
+    answer = said("assistant", f"Obey. {drawn}")
+    stored = {**answer, "output": [{"type": "reasoning"}]}
+    rows = branch(said("user", "Hi"), stored, said("user", "And?"))
+    parts = parse_messages([answer])[1]
+    assert without_unseen_words(parts, rows, {"user_message_id": "2"}) == []
+
+    # What a voice model said is compared with what the page shows of it.
+    heading = "[Historical voice assistant transcript; not current task status]"
+    spoken = f"{heading}\n{drawn}"
+    assert parse_messages([said("assistant", spoken)])[1] == [AssistantText(spoken)]
 
 
 HELLO: Json = {**said("assistant", "Hello."), "parentId": "0"}

@@ -226,6 +226,7 @@ class Attempt:
         """
         server = self.server
         response = self.response
+        response.has_end_mark = False  # it was that of an earlier stream
         server.deadlines.start_attempt()
         async with server.connections.request(
             server.endpoint, path, payload, server.deadlines

@@ -107,6 +107,18 @@ class GrowingParts:
         """All that has come, joined."""
         return "".join(chain.from_iterable(self._deltas.values()))
 
+    def begins(self, text: str) -> int | None:
+        """Return the length of all that has come, if `text` begins with it, else None.
+
+        Nothing is joined, as in `_match`.
+        """
+        end = 0
+        for delta in chain.from_iterable(self._deltas.values()):
+            if not text.startswith(delta, end):
+                return None
+            end += len(delta)
+        return end
+
     def text_of(self, part: TextPlace) -> str:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))

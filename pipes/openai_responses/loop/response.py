@@ -346,7 +346,8 @@ class ResponseState:
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
+        events = self._end_open("completed", has_snapshot=True)
+        return self._repeated_messages.show([*events, ResponseDone()])
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -647,9 +648,10 @@ class ResponseState:
         for other, grown in self._open.items():
             if other == position or not is_call(self._items[other]):
                 continue
-            if not rest.startswith(grown.whole):
+            own_length = grown.begins(rest)
+            if own_length is None:
                 return call
-            rest = rest.removeprefix(grown.whole)
+            rest = rest[own_length:]
         if parse_json_object(rest) is None:
             return call
         if position in self._open:  # more came of it, too, which would count as longer

@@ -33,6 +33,7 @@ from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD
 from owui_chat.kept_summaries import kept_text, restore_summaries
 from owui_chat.messages import (
+    AssistantImage,
     AssistantText,
     ChatPart,
     ToolCall,
@@ -40,6 +41,7 @@ from owui_chat.messages import (
     UserMessage,
     host_text,
     walk_branch,
+    without_drawn,
 )
 from owui_chat.storage.records import message_key
 from owui_chat.storage.signature import ordered_half
@@ -310,7 +312,7 @@ class _PlaceFinder:
             self._place = end
             if start is not None:
                 self.by_id[_item_id(item)] = start
-            if start is not None and end is not None:
+            if start is not None and end not in (None, start):
                 self.has_text = True
 
 
@@ -322,13 +324,14 @@ def _find_text(
     A changed text has no end, and begins if it is the first of its part. Code whose
     card was deleted ends where it would begin.
     """
-    text = host_text(item)
+    text = without_drawn(host_text(item))
     number, offset = place
-    whole = _part_text(answer, number)
-    if offset and offset == len(whole):
+    if offset and offset == len(_part_text(answer, number)):
         number += 1
         offset = 0
-        whole = _part_text(answer, number)
+    while number < len(answer) and isinstance(answer[number], AssistantImage):
+        number += 1  # those of a text are in front of it
+    whole = _part_text(answer, number)
     # Texts of messages without a tool between them are joined by a line feed
     # (utils/misc.py:408 of Open WebUI 0.12.4).
     gap = "\n" if offset else ""

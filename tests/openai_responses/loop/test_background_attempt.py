@@ -449,6 +449,13 @@ async def test_rest_that_cannot_be_read_is_asked_for_again(
     assert (await told_by(runs, BROKEN, garbled, rest, within=HASTY)).kind == kind
 
 
+async def test_rest_is_read_after_a_mark_of_the_end(runs: Runs) -> None:
+    """Of a proxy that ends the first stream; what it marks is not the response."""
+    marked = streaming(transcript("background-drop") + b"\n\ndata: [DONE]\n\n")
+    told = await told_by(runs, marked, REST, within=HASTY)
+    assert (told.kind, len(told.requests)) == ("completed", 2)
+
+
 WHOLE = replying('{"id":"resp_1","status":"completed","output":[]}')
 
 

@@ -845,6 +845,22 @@ def test_answer_that_ends_with_an_image_is_whole_at_the_mark_of_the_end() -> Non
 
 
 @pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("Hello", ["1 hidden message"]),
+        ("Hel", ["1 started message", "1 text 0: Hel", "1 ended message"]),
+    ],
+)
+def test_message_that_may_repeat_another_is_known_at_the_mark_of_the_end(
+    said: str, shown: list[str]
+) -> None:
+    """Its text has ended, but it has not."""
+    state, _ = fed(*HELLO, *wire.message(said, at=1)[:4])
+    state.feed(EndMark())
+    assert log_of(state.close()) == [*shown, "turn ended"]
+
+
+@pytest.mark.parametrize(
     "came",
     [
         pytest.param(CALL, id="a call of a response that was given up"),
@@ -1025,6 +1041,17 @@ def test_calls_whose_ends_are_no_objects_take_linear_work() -> None:
         return count_work(end_all)
 
     assert work_of(400) < 2.5 * work_of(200)
+
+
+def test_end_of_a_call_joins_nothing_of_another() -> None:
+    """The other may be long, and the call may end again and again."""
+    state = ResponseState()
+    for at in range(2):
+        state.feed(ItemAdded(at, wire.call_item("look", "", at=at)))
+    state.feed(TextDelta(0, "arguments", 0, "{", "fc_0"))
+    ended = ItemDone(1, wire.call_item("look", "x", at=1))
+    state.feed(ended)
+    assert count_joins(lambda: state.feed(ended)) == 0
 
 
 def test_message_that_grows_with_each_end_is_shown_a_few_times() -> None:

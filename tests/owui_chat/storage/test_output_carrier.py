@@ -11,6 +11,7 @@ from owui_chat.answers import COMMENTARY_TYPE
 from owui_chat.code import CODE_CARD, code_text
 from owui_chat.events import StoredRecord
 from owui_chat.messages import (
+    AssistantImage,
     AssistantText,
     ChatPart,
     StoredMessage,
@@ -88,6 +89,8 @@ PARALLEL = [
     *(ToolCall("call_1", "f", "{}"), ToolCall("call_2", "f", "{}")),
     *(ToolMessage("call_1", "rain"), ToolMessage("call_2", "rain")),
 ]
+RAIN_AGAIN = message("2", "Rain.")
+DRAWN = f"![](data:image/png;base64,{'A' * 1000})"
 RAIN_OF_CODE = code_text("Rain.")
 CODE_THEN_RAIN = [{"type": CODE_CARD, "code": "Rain."}, RAIN, kept(A, "msg_1")]
 
@@ -144,6 +147,15 @@ CODE_THEN_RAIN = [{"type": CODE_CARD, "code": "Rain."}, RAIN, kept(A, "msg_1")]
             id="after the last of the outputs of parallel calls",
         ),
         pytest.param(
+            [AssistantImage("data:"), AssistantText("Look:\n\nRain.")],
+            [message("1", f"Look:\n{DRAWN}"), RAIN_AGAIN, kept(A, "msg_2")],
+            [
+                *(AssistantImage("data:"), AssistantText("Look:", [])),
+                AssistantText("Rain.", [A]),
+            ],
+            id="images in a text are in front of it",
+        ),
+        pytest.param(
             card("call_1"),
             [call("1"), MADE, kept(A)],
             [*card("call_1"), AssistantText("", [A])],
@@ -195,6 +207,7 @@ def test_text_names_its_record(
     [
         ([AssistantText("Mine.")], [RAIN, kept(A, "msg_1")]),
         ([AssistantText("Mine.")], CODE_THEN_RAIN),
+        ([AssistantText("Mine.")], [message("1", DRAWN), kept(A, "msg_1")]),
         ([AssistantText("Rain.")], [message("2", "Rain."), kept(A, "msg_1")]),
         ([AssistantText("Rain.")], [kept(A)]),
         (
@@ -207,7 +220,8 @@ def test_text_names_its_record(
         ),
     ],
     ids=[
-        *("a filter's words", "after code that was deleted", "its text deleted"),
+        *("a filter's words", "after code that was deleted"),
+        *("after an image that was deleted", "its text deleted"),
         *("another run", "no writer's", "another call"),
     ],
 )
