@@ -12355,6 +12355,18 @@ class GrowingParts:
         """All that has come, joined."""
         return "".join(chain.from_iterable(self._deltas.values()))
 
+    def begins(self, text: str) -> int | None:
+        """Return the length of all that has come, if `text` begins with it, else None.
+
+        Nothing is joined, as in `_match`.
+        """
+        end = 0
+        for delta in chain.from_iterable(self._deltas.values()):
+            if not text.startswith(delta, end):
+                return None
+            end += len(delta)
+        return end
+
     def text_of(self, part: TextPlace) -> str:
         """Return what has come of one part."""
         return "".join(self._deltas.get(part, ()))
@@ -13011,7 +13023,8 @@ class ResponseState:
         if not is_end or last.get("status") == "incomplete":
             return []
         self.ending = COMPLETED
-        return [*self._end_open("completed", has_snapshot=True), ResponseDone()]
+        events = self._end_open("completed", has_snapshot=True)
+        return self._repeated_messages.show([*events, ResponseDone()])
 
     def _take_reason(self, event: StreamEvent) -> list[RunEvent]:
         """Take the second of the two events with which a stream is refused.
@@ -13312,9 +13325,10 @@ class ResponseState:
         for other, grown in self._open.items():
             if other == position or not is_call(self._items[other]):
                 continue
-            if not rest.startswith(grown.whole):
+            own_length = grown.begins(rest)
+            if own_length is None:
                 return call
-            rest = rest.removeprefix(grown.whole)
+            rest = rest[own_length:]
         if parse_json_object(rest) is None:
             return call
         if position in self._open:  # more came of it, too, which would count as longer
@@ -15556,6 +15570,7 @@ class Attempt:
         """
         server = self.server
         response = self.response
+        response.has_end_mark = False  # it was that of an earlier stream
         server.deadlines.start_attempt()
         async with server.connections.request(
             server.endpoint, path, payload, server.deadlines
@@ -18014,9 +18029,9 @@ def _chat_parts(message: JsonObject, detail: str) -> Iterator[ChatPart]:
                     url = as_text(_input_part(row, detail).get("image_url"))
                     if url[:11].lower() == "data:image/":
                         yield AssistantImage(url)
-            for drawn in _DRAWN_IN_TEXT.finditer(text):
-                yield AssistantImage(drawn[2])
-            text = _DRAWN_IN_TEXT.sub(r"\1", text)
+            if not text.startswith(_SPOKEN):  # there, the page shows none
+                yield from map(AssistantImage, _drawn_in(text))
+                text = without_drawn(text)
             # An assistant message of calls alone has the text ""; its details may still
             # hold reasoning.
             if details or text.strip():
@@ -18059,6 +18074,16 @@ _DRAWN_IN_TEXT = re.compile(
 """An image in the Markdown of an answer, as servers of models that draw write it. Open
 WebUI stores it like that by default (env.py:1069), and with its setting takes out those
 that are as long (utils/files.py:128): no model writes so much base64 itself."""
+
+
+def without_drawn(text: str) -> str:
+    """Return the text of an answer without the images that are written in it."""
+    return _DRAWN_IN_TEXT.sub(r"\1", text)
+
+
+def _drawn_in(text: str) -> list[str]:
+    """Return the addresses of these images."""
+    return [drawn[2] for drawn in _DRAWN_IN_TEXT.finditer(text)]
 
 
 def _input_part(part: object, detail: str) -> Item:
@@ -18340,12 +18365,15 @@ def without_unseen_words(
         if row.get("role") == "assistant":
             output = row.get("output")
             is_shown = not output or any(map(host_text, content_parts(output)))
-            (shown if is_shown else unseen).add(_plain_text(row.get("content")))
+            text = _plain_text(row.get("content"))
+            parts_of_text = (without_drawn(text), *_drawn_in(text))
+            (shown if is_shown else unseen).update(parts_of_text)
     unseen -= {*shown, ""}
     return [
         part
         for part in parts
         if not (isinstance(part, AssistantText) and part.text in unseen)
+        and not (isinstance(part, AssistantImage) and part.url in unseen)
     ]
 
 
@@ -23498,8 +23526,9 @@ def json_mistake(text: str) -> str:
 _PLAIN_NAME = re.compile("[A-Za-z_]{1,40}")
 
 
-_LISTED_KEYS = re.compile(r" (?:\(known keys: [^)]*\)|Known keys: [^.]*\.)")
-"""Both forms of the list that is shown with an unknown key."""
+_LISTED_KEYS = re.compile(r" (?:\(known keys: [^():]*+\)|Known keys: [^.:]*+\.)")
+"""Both forms of the list that is shown with an unknown key. No key has the signs with
+which a list begins, so that many beginnings take linear work."""
 
 
 def without_known_keys(message: str) -> str:
